@@ -21,7 +21,7 @@ $(VENV)/.docs: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[docs]"
 	@touch $@
 
-# The paper's evaluation, into reproduction/; interrupted, it goes on where it was.
+# The paper's evaluation, into reproduction/; run it again to continue after an interruption.
 reproduce: $(VENV)/.core
 	$(BIN)/rpsr reproduce
 

@@ -4,7 +4,7 @@
 
 Episodes of 20 random steps, 4 actions, 16 observations, 8 payoffs, in double precision. "cores" is
 the compiled pass (`kernels.expect`) on equal shares of the episodes, one process for each core.
-"device" is `accelerator.Resident` after its first iteration, which compiles: parameters go to the
+"device" is `jax_kernels.Resident` after its first iteration, which compiles: parameters go to the
 device and counts come back in each iteration; "first" also moves the log there. Counts are
 compared, and the largest relative difference is shown.
 """
@@ -23,7 +23,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 import numpy as np  # noqa: E402
 
-from rpsr.learning.em import accelerator  # noqa: E402
+from rpsr.learning.em import jax_kernels  # noqa: E402
 from rpsr.learning.em.kernels import expect  # noqa: E402
 
 LENGTH, ACTIONS, OBSERVATIONS, PAYOFFS, REPEATS = 20, 4, 16, 8, 3
@@ -71,16 +71,16 @@ def on_cores(parameters, log, jobs: int):
     ]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         done = list(pool.map(share, [parameters] * jobs, parts))
-    return [sum(each) for each in zip(*(counts for counts, _ in done), strict=True)], max(
+    return [sum(counted) for counted in zip(*(counts for counts, _ in done), strict=True)], max(
         took for _, took in done
     )
 
 
 def on_device(parameters, log):
     """Counts by the device, seconds with the log's transfer, seconds of a later iteration."""
-    accelerator.Resident(*log).expect(*parameters, -1)  # compiles
+    jax_kernels.Resident(*log).expect(*parameters, -1)  # compiles
     began = time.perf_counter()
-    resident = accelerator.Resident(*log)
+    resident = jax_kernels.Resident(*log)
     resident.expect(*parameters, -1)
     first, later = time.perf_counter() - began, np.inf
     for _ in range(REPEATS):
@@ -98,7 +98,7 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     log = episodes(options.steps, rng)
-    print(f"{options.steps} steps on {options.jobs} cores and on {accelerator.description()}")
+    print(f"{options.steps} steps on {options.jobs} cores and on {jax_kernels.description()}")
     print("millions of steps per second")
     print(f"{'states':>6} {'cores':>8} {'first':>8} {'device':>8} {'ratio':>6} {'difference':>11}")
     for states in options.states:

@@ -64,7 +64,7 @@ def row(source: str, planner: str, time_limit: float, ended: bool) -> dict[str, 
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "certificate.json"
             made.save(path)
-            found = rpsr.verify(pomdp, path)
+            verified = rpsr.verify(pomdp, path)
     except rpsr.RpsrError as error:
         return {"source": name, "error": str(error)}
     gap, allowed = plan.gap or 0.0, max(SHARE * (plan.gap or 0.0), ABSOLUTE)
@@ -78,12 +78,12 @@ def row(source: str, planner: str, time_limit: float, ended: bool) -> dict[str, 
         "upper": high,
         "planning": plan.seconds,
         "writing": wrote,
-        "verifying": found.seconds,
-        "vectors": found.sizes.get("vector", 0),
-        "points": found.sizes.get("point", 0),
-        "bytes": found.size,
+        "verifying": verified.seconds,
+        "vectors": verified.sizes.get("vector", 0),
+        "points": verified.sizes.get("point", 0),
+        "bytes": verified.size,
         "tight": low <= allowed and (high is None or high <= allowed),
-        "fast": found.seconds <= SLOWER * plan.seconds,
+        "fast": verified.seconds <= SLOWER * plan.seconds,
     }
 
 
@@ -97,33 +97,33 @@ def ranks(source: str) -> dict[str, object]:
             path = Path(folder) / "certificate.json"
             save_rank_certificate(pomdp, path)
             wrote = time.perf_counter() - began
-            found = rpsr.verify(pomdp, path)
+            verified = rpsr.verify(pomdp, path)
     except rpsr.RpsrError as error:
         return {"source": name, "error": str(error)}
-    proven = {"psr": found.psr_rank, "rpsr": found.rpsr_rank, "accurate": found.accurate}
+    proven = {"psr": verified.psr_rank, "rpsr": verified.rpsr_rank, "accurate": verified.accurate}
     return {
         "source": name,
         "states": len(pomdp.states),
         **proven,
         "writing": wrote,
-        "verifying": found.seconds,
-        "bytes": found.size,
+        "verifying": verified.seconds,
+        "bytes": verified.size,
     }
 
 
-def shown(found: dict[str, object]) -> str:
+def shown(row: dict[str, object]) -> str:
     """A row of the table."""
-    if "error" in found:
-        return f"{found['source']!s:24} {found['error']}"
-    if "psr" in found:
-        cells = [f"{found[k]!s:>9}" for k in ("states", "psr", "rpsr", "accurate")]
-        seconds = [f"{found[k]:>10.3g}" for k in ("writing", "verifying")]
-        return f"{found['source']!s:24}" + "".join(cells + seconds) + f"{found['bytes']!s:>12}"
-    numbers = [found[k] for k in ("gap", "lower", "upper", "planning", "writing", "verifying")]
+    if "error" in row:
+        return f"{row['source']!s:24} {row['error']}"
+    if "psr" in row:
+        cells = [f"{row[k]!s:>9}" for k in ("states", "psr", "rpsr", "accurate")]
+        seconds = [f"{row[k]:>10.3g}" for k in ("writing", "verifying")]
+        return f"{row['source']!s:24}" + "".join(cells + seconds) + f"{row['bytes']!s:>12}"
+    numbers = [row[k] for k in ("gap", "lower", "upper", "planning", "writing", "verifying")]
     cells = [f"{'' if n is None else f'{n:.3g}':>10}" for n in numbers]
-    counts = [f"{found[k]!s:>9}" for k in ("vectors", "points", "bytes")]
-    met = [word for word in ("tight", "fast") if found[word]]
-    begin = f"{found['source']!s:24} {found['status']!s:10}"
+    counts = [f"{row[k]!s:>9}" for k in ("vectors", "points", "bytes")]
+    met = [word for word in ("tight", "fast") if row[word]]
+    begin = f"{row['source']!s:24} {row['status']!s:10}"
     return begin + "".join(cells + counts) + " " + " ".join(met)
 
 
@@ -165,12 +165,12 @@ def main() -> int:
         print(shown(rows[-1]), flush=True)
         if options.out is not None:
             options.out.write_text(json.dumps(rows, indent=1))
-    made = [found for found in rows if "error" not in found]
+    made = [line for line in rows if "error" not in line]
     if options.ranks:
         print(f"verified: {len(made)} of {len(rows)}")
         return 0 if len(made) == len(rows) else 1
     for word in ("tight", "fast"):
-        print(f"{word}: {sum(bool(found[word]) for found in made)} of {len(made)}")
+        print(f"{word}: {sum(bool(line[word]) for line in made)} of {len(made)}")
     return 0
 
 

@@ -48,7 +48,7 @@ from rpsr.evaluation import StochasticController, returns, simulate  # noqa: E40
 from rpsr.learning import EMRPSR, LastKTable, SpectralPSR  # noqa: E402
 from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr  # noqa: E402
 from rpsr.learning.em.estimator import NO_PRIOR  # noqa: E402
-from rpsr.learning.em.steps import Encoded, FittedPOMDP, Prior, iterate  # noqa: E402
+from rpsr.learning.em.fitted_pomdp import Encoded, FittedPOMDP, Prior, iterate  # noqa: E402
 from rpsr.planning import AlphaPolicy, planner_by_name, solve  # noqa: E402
 from rpsr.shards import merged  # noqa: E402
 
@@ -215,11 +215,11 @@ def trial(item):
     began = time.process_time()
     pomdp, log = log_of(domain, episodes, seed, noise)
     try:
-        found = learned(rival, pomdp, log, seed)
+        model = learned(rival, pomdp, log, seed)
         row["learning_seconds"] = round(time.process_time() - began, 2)
-        mean, stderr = earned(pomdp, found if rival in EXTRA else plan(found))
+        mean, stderr = earned(pomdp, model if rival in EXTRA else plan(model))
         row |= {"return": mean, "stderr": stderr}
-        row["dimension"] = len(found.memory) if rival in EXTRA else found.dimension
+        row["dimension"] = len(model.memory) if rival in EXTRA else model.dimension
     except Exception as error:  # a rival that fails is a result, not the end of the table
         row |= {"dimension": None, "return": None, "error": f"{type(error).__name__}: {error}"}
     return row | {"seconds": round(time.process_time() - began, 2)}

@@ -1,9 +1,10 @@
 """The default planner `auto` beside single planners: the gap at the start after the same time.
 
-For every file: the gap of each planner after the same number of seconds, one after the other on one
-core, with kernels warm, and the gap of `auto` divided by the best of them. A gap counts as that of
-the goal where it is smaller: below it, all planners have reached the goal. Every pair of answers is
-checked: no lower bound may exceed another planner's upper bound.
+For every file: the gap of each planner after the same number of processor seconds, one after the
+other on one core, with kernels warm, and the gap of `auto` divided by the best of them. A gap
+counts as that of the goal where it is smaller: below it, all planners have reached the goal. Every
+pair of answers is checked: no lower bound may exceed another planner's upper bound. Bounds of
+`auto` that are looser than a single planner's by more than a tenth of that one's gap are listed.
 
     python benchmarks/default_planner.py --corpus DIR [--seconds 5] [NAME ...]
 
@@ -18,6 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import processor_time  # noqa: F401
 from arguments import arguments
 
 from rpsr.errors import RpsrError
@@ -36,19 +38,19 @@ def measured(model: LinearModel, name: str, seconds: float) -> dict[str, Any]:
     """The bounds of a planner after this time, and how long it took; or why it has none."""
     began = time.perf_counter()
     try:
-        found = planner_by_name(name, time_limit=seconds).solve(model, lambda row: None)
+        plan = planner_by_name(name, time_limit=seconds).solve(model, lambda row: None)
     except RpsrError as error:
         return {"error": str(error), "wall": time.perf_counter() - began}
     wall = time.perf_counter() - began
-    proven_by = found.extras.get("proven_by")
-    answer = {"lower": found.lower, "upper": found.upper, "status": found.status.name}
+    proven_by = plan.extras.get("proven_by")
+    answer = {"lower": plan.lower, "upper": plan.upper, "status": plan.status.name}
     return {**answer, "wall": wall, "proven_by": proven_by}
 
 
 def gaps_of(row: dict[str, Any]) -> dict[str, float]:
     """The gap of each planner that has one, at least the goal."""
-    found = {name: answer for name, answer in row["planners"].items() if answer.get("upper")}
-    return {name: max(a["upper"] - a["lower"], row["goal"]) for name, a in found.items()}
+    answers = {name: answer for name, answer in row["planners"].items() if answer.get("upper")}
+    return {name: max(a["upper"] - a["lower"], row["goal"]) for name, a in answers.items()}
 
 
 def contradictions(row: dict[str, Any]) -> list[str]:
@@ -60,6 +62,21 @@ def contradictions(row: dict[str, Any]) -> list[str]:
         for other, b in known
         if b["upper"] is not None and a["lower"] > b["upper"]
     ]
+
+
+def looser(row: dict[str, Any]) -> list[str]:
+    """The bounds of `auto` that are looser than a single planner's, beyond a tenth of its gap."""
+    planners = row["planners"]
+    losses = []
+    for name, a in planners.items():
+        if name == "auto" or a.get("upper") is None:
+            continue
+        auto, room = planners["auto"], 0.1 * max(a["upper"] - a["lower"], row["goal"])
+        if auto["lower"] < a["lower"] - room:
+            losses.append(f"lower {auto['lower']:.6g}, {name} has {a['lower']:.6g}")
+        if auto["upper"] > a["upper"] + room:
+            losses.append(f"upper {auto['upper']:.6g}, {name} has {a['upper']:.6g}")
+    return losses
 
 
 def show(rows: dict[str, dict[str, Any]]) -> None:
@@ -83,6 +100,8 @@ def show(rows: dict[str, dict[str, Any]]) -> None:
         )
         for line in contradictions(row):
             print(f"contradiction: {key}: {line}")
+        for line in looser(row):
+            print(f"looser: {key}: {line}")
     print(f"\n{good} of {counted} with a ratio of at most {ALLOWED}")
 
 

@@ -72,8 +72,8 @@ def silent(row: ProgressRow) -> None:
 def ours(model, limit: float) -> tuple[float, Solution]:
     """Processor seconds inside `solve()`, and what it found."""
     began = time.process_time()
-    found = ValueIteration(epsilon=EPSILON, time_limit=limit).solve(model, silent)
-    return time.process_time() - began, found
+    plan = ValueIteration(epsilon=EPSILON, time_limit=limit).solve(model, silent)
+    return time.process_time() - began, plan
 
 
 def peer(program: str, file: Path, discount: str | None, limit: float, method: str) -> float | None:
@@ -116,18 +116,18 @@ def growth(kind: str, limit: float, repeats: int) -> None:
         model = rpsr(pomdp) if kind == "rpsr" else pomdp.belief_model()
         planner = ValueIteration(horizon=horizon, epsilon=EPSILON, time_limit=limit)
         runs = [planner.solve(model, silent) for _ in range(repeats)]
-        found = min(runs, key=lambda run: run.seconds)
+        fastest = min(runs, key=lambda run: run.seconds)
         steps, programs, seconds = horizon or "ever", 0, 0.0
-        for row in found.trace:
+        for row in fastest.trace:
             print(
                 f"{cells:5} {model.dimension:4} {steps:>5} {row.iteration:4} {row.vectors:7} "
                 f"{row.programs - programs:8} {row.seconds - seconds:9.4f}"
             )
             programs, seconds = row.programs, row.seconds
-        end = "" if found.status.reached_goal else f"  {found.status.name.lower()}"
+        end = "" if fastest.status.reached_goal else f"  {fastest.status.name.lower()}"
         print(
-            f"{cells:5} {model.dimension:4} {steps:>5}  all {len(found.vectors):7} {programs:8} "
-            f"{found.seconds:9.4f}{end}\n",
+            f"{cells:5} {model.dimension:4} {steps:>5}  all {len(fastest.vectors):7} {programs:8} "
+            f"{fastest.seconds:9.4f}{end}\n",
             flush=True,
         )
 
@@ -164,7 +164,7 @@ def main() -> None:
             mine, theirs = math.inf, dict.fromkeys(METHODS, math.inf)
             hopeless = set(METHODS) if options.pomdp_solve is None else set()
             for _ in range(options.repeats):
-                seconds, found = ours(model, options.limit)
+                seconds, solution = ours(model, options.limit)
                 mine = min(mine, seconds)
                 for method in METHODS:
                     if method in hopeless:
@@ -176,16 +176,16 @@ def main() -> None:
                         hopeless.add(method)
             best = min(theirs, key=lambda method: theirs[method])
             answered = theirs[best] < math.inf
-            if answered and found.epsilon is not None:
+            if answered and solution.epsilon is not None:
                 ratios.append(theirs[best] / mine)
             shown = (f"{theirs[best]:8.3f}", best, f"{theirs[best] / mine:7.1f}")
             columns = shown if answered else ("-", "-", "-")
-            over = "faces" if found.extras["faces"] else "domain"
-            proven = "-" if found.epsilon is None else f"{found.epsilon:.1e}"
+            over = "faces" if solution.extras["faces"] else "domain"
+            proven = "-" if solution.epsilon is None else f"{solution.epsilon:.1e}"
             print(
                 f"{name:15} {model.dimension:3} {mine:9.4f} {columns[0]:>8} {columns[1]:>9} "
-                f"{columns[2]:>7} {len(found.vectors):7} {found.extras['programs']:8} "
-                f"{found.iterations:6} {proven:>8} {over:>7} {found.value:16.10f}",
+                f"{columns[2]:>7} {len(solution.vectors):7} {solution.extras['programs']:8} "
+                f"{solution.iterations:6} {proven:>8} {over:>7} {solution.value:16.10f}",
                 flush=True,
             )
     if ratios:

@@ -82,8 +82,8 @@ def rocks_12(size=12):
         rock = rocks[int(a[-1])]
         away = ((x - rock[0]) ** 2 + (y - rock[1]) ** 2) ** 0.5
         right = Fraction((1 + 2 ** (-away / 20)) / 2).limit_denominator(10**6)
-        told, other = ("good", "bad") if good[int(a[-1])] else ("bad", "good")
-        return {told: right, other: 1 - right} if right < 1 else {told: ONE}
+        seen, other = ("good", "bad") if good[int(a[-1])] else ("bad", "good")
+        return {seen: right, other: 1 - right} if right < 1 else {seen: ONE}
 
     made = tabulate(
         name="rocks-12",

@@ -8,7 +8,7 @@ uniform, 1 is optimal.
     python benchmarks/harder_logs.py --systems memory-1 memory-2 --rivals em spectral last-2 last-3
     python benchmarks/harder_logs.py --behaviours reacting sticky few --systems tiger parr
     python benchmarks/harder_logs.py --systems hallway DIR/4x5x2.95.POMDP --rivals em truth \\
-        --episodes 1000 5000 --steps 50 --device gpu --plan-seconds 60
+        --episodes 1000 5000 --steps 50 --device gpu --learn-seconds 300 --plan-seconds 60
     python benchmarks/harder_logs.py --show rows.jsonl              # the table of finished rows
 
 Systems are files, built-in domains, or
@@ -147,12 +147,13 @@ def ends_of_the_way(name):
     return earned(pomdp, StochasticController.stationary(pomdp)), best
 
 
-def learned(rival, pomdp, log, seed, device):
+def learned(rival, pomdp, log, seed, device, seconds):
     discount = 0.95
     if rival == "truth":
         return control.from_truth(pomdp, log)
     if rival == "em":
-        return EMRPSR(discount=discount, seed=seed, device=device).fit(log).model_
+        how = {"seed": seed, "device": device, "time_limit": seconds}
+        return EMRPSR(discount=discount, **how).fit(log).model_
     if rival == "spectral":
         return SpectralRPSR(discount=discount).fit(log).model_
     return LastKTable(discount=discount, k=int(rival.removeprefix("last-"))).fit(log).model_
@@ -166,7 +167,7 @@ def planned(model, seconds):
     return AlphaPolicy(model, solution.vectors)
 
 
-def trial(item, device, plan_seconds):
+def trial(item, device, learn_seconds, plan_seconds):
     name, episodes, steps, seed, behaviour, rival = item
     row = dict(zip(KEY, item, strict=True))
     began = time.process_time()
@@ -175,14 +176,14 @@ def trial(item, device, plan_seconds):
         low, high = ends_of_the_way(name)
         log = log_of(name, episodes, steps, seed, behaviour)
         start = time.process_time()
-        model = learned(rival, pomdp, log, seed, device)
+        model = learned(rival, pomdp, log, seed, device, learn_seconds)
         row["learning_seconds"] = round(time.process_time() - start, 2)
-        found = earned(pomdp, planned(model, plan_seconds))
+        mean = earned(pomdp, planned(model, plan_seconds))
         row |= {
             "uniform": low,
             "optimum": high,
-            "return": found,
-            "way": (found - low) / (high - low),
+            "return": mean,
+            "way": (mean - low) / (high - low),
         }
         row["dimension"] = model.dimension
     except Exception as error:  # a rival that fails is a result, not the end of the table
@@ -200,7 +201,11 @@ def run(arguments):
         for behaviour in arguments.behaviours
         for rival in arguments.rivals
     ]
-    how = {"device": arguments.device, "plan_seconds": arguments.plan_seconds}
+    how = {
+        "device": arguments.device,
+        "learn_seconds": arguments.learn_seconds,
+        "plan_seconds": arguments.plan_seconds,
+    }
     for done, row in computed(trial, items, KEY, TIMINGS, arguments, **how):
         print(done, row.get("way"), row.get("error", ""), flush=True)
     show(merged([arguments.out]).rows)
@@ -235,6 +240,7 @@ def main():
     parser.add_argument("--first-seed", type=int, default=10_000)
     parser.add_argument("--rivals", nargs="+", default=["em", "truth"], choices=RIVALS)
     parser.add_argument("--device", default="auto", help="where em runs: auto, cpu or gpu")
+    parser.add_argument("--learn-seconds", type=float, help="em's time limit, as of `rpsr learn`")
     parser.add_argument("--plan-seconds", type=float, help="the time limit of each plan")
     add_options(parser, "harder_logs.jsonl")
     parser.add_argument("--show", nargs="+", help="files of rows: show their tables only")

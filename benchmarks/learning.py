@@ -117,14 +117,14 @@ def errors(pomdp: POMDP, rank: int, steps: int, runs: int, weightings=WEIGHTINGS
     """The squared errors of each weighting, one a run."""
     test = trajectory(pomdp, TEST_STEPS, 10**6)
     truth = filtered(pomdp.belief_model(), test).predictions
-    found: dict[str, list[float]] = {weighting: [] for weighting in weightings}
+    squared: dict[str, list[float]] = {weighting: [] for weighting in weightings}
     for run in range(runs):
         log = trajectory(pomdp, steps, run)
         for weighting in weightings:
             estimator = SpectralPSR(rank=rank, weighting=weighting, starts="stationary")
             said = filtered(estimator.fit(log).model_, test).predictions
-            found[weighting].append(float(((said - truth) ** 2)[BURN_IN:].mean()))
-    return found
+            squared[weighting].append(float(((said - truth) ** 2)[BURN_IN:].mean()))
+    return squared
 
 
 KEY = ("domain", "steps", "runs")
@@ -156,14 +156,14 @@ def prediction(args: argparse.Namespace) -> dict:
             print(f"{name:22} needs --corpus")
             continue
         for steps in args.steps:
-            found = errors(pomdp, rank, steps, args.runs)
-            row = {"domain": name, "rank": rank, "steps": steps, "errors": found}
-            means = {w: float(np.mean(found[w])) for w in WEIGHTINGS}
+            squared = errors(pomdp, rank, steps, args.runs)
+            row = {"domain": name, "rank": rank, "steps": steps, "errors": squared}
+            means = {w: float(np.mean(squared[w])) for w in WEIGHTINGS}
             line = f"{name:22}{steps:>9}" + "".join(f"{means[w]:>10.1e}" for w in WEIGHTINGS)
             column = {10**4: 0, 10**5: 1, 10**6: 2}.get(steps)
             if column is not None:
                 target = weighted[column]
-                noise = float(np.std(found["variance"], ddof=1) / np.sqrt(args.runs))
+                noise = float(np.std(squared["variance"], ddof=1) / np.sqrt(args.runs))
                 excess = means["variance"] - target
                 verdict = "better" if excess <= 0 else "as good"
                 if excess > 2 * np.sqrt(2) * noise:
@@ -185,11 +185,11 @@ def consistency(args: argparse.Namespace) -> dict:
     curves = {}
     for name in ("tiger", "network", "4x3"):
         pomdp = load_pomdp(name)
-        found = [
+        squared = [
             errors(pomdp, DOMAINS[name][0], n, args.runs, ("variance",))["variance"]
             for n in lengths
         ]
-        curves[name] = [float(np.sqrt(np.mean(part))) for part in found]
+        curves[name] = [float(np.sqrt(np.mean(part))) for part in squared]
         slope = np.polyfit(np.log(lengths[2:]), np.log(curves[name][2:]), 1)[0]
         shown = " ".join(f"{value:.2e}" for value in curves[name])
         print(f"{name:10} root mean square error {shown}", flush=True)

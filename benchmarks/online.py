@@ -1,6 +1,7 @@
 """Planning online beside POMCP of pomdp-py: returns at equal time per step, on the same rules.
 
-    python benchmarks/online.py [--problem rocks|tag] [--seconds 0.1] [--episodes 10] [--peer DIR]
+    python benchmarks/online.py --peer DIR --out rows.jsonl   # continues where it stopped
+    python benchmarks/online.py --show rows.jsonl             # the table of finished rows
 
 RockSample(11,11) has 247,809 states: both planners sample it, `ParticlePolicy` in batches
 (`RockSampleSimulator`), POMCP step by step. On tag, `OnlinePolicy` searches with the exact belief,
@@ -10,10 +11,10 @@ not counted. Episode i of both begins in the same hidden state.
 
 What each planner knows differs: POMCP has uniform roll-outs over legal actions, as in RockSample of
 pomdp-py, a depth of 30, and the exploration constants of its examples; `ParticlePolicy` has the
-bounds of `RockSampleSimulator`. The row "without bounds" has no bounds but the range of rewards; on
-tag, "with particles" samples the POMDP instead of filtering its belief.
+bounds of `RockSampleSimulator`. The row "uninformed" has no bounds but the range of rewards; on
+tag it samples the POMDP instead of filtering its belief.
 
-DIR: the site-packages of an environment with pomdp-py; without it, only our rows are printed.
+DIR: the site-packages of an environment with pomdp-py; without it, only our rows are computed.
 """
 
 from __future__ import annotations
@@ -22,18 +23,24 @@ import argparse
 import random
 import sys
 import time
+from functools import cache
 from typing import Any
 
 import numpy as np
+from rows import add_options, computed
 
 import rpsr
 from rpsr.domains.rock_simulator import RockSampleSimulator
 from rpsr.models.labels import Index
 from rpsr.planning import OnlinePolicy, ParticlePolicy, PomdpSimulator, limits
 from rpsr.planning.online.simulator import Batches
+from rpsr.shards import merged
 
 PARTICLES = 2000
-STEPS = {"rocks": 90, "tag": 90}
+STEPS = 90  # .95^90 is .01
+KEY = ("problem", "seconds", "planner", "seed")
+TIMINGS = ("return", "steps", "planning")  # what a planner finds in a time depends on the machine
+PLANNERS = ("ours", "uninformed", "peer")
 
 
 class Uninformed:
@@ -56,6 +63,7 @@ class ProcessorTime:
     perf_counter = staticmethod(time.process_time)
 
 
+@cache
 def simulator_of(problem: str) -> Any:
     """The rules of a problem, in batches."""
     if problem == "rocks":
@@ -215,18 +223,18 @@ def legal_rocks(simulator: RockSampleSimulator) -> Any:
     def legal(state: Any) -> list[int]:
         east, north, _ = state
         inside = [north < n - 1, True, north > 0, east > 0]
-        found = [a for a in range(4) if inside[a]] + checks
-        return [*found, 4 + simulator.k] if east >= 0 and rock_at[east * n + north] >= 0 else found
+        moves = [a for a in range(4) if inside[a]] + checks
+        return [*moves, 4 + simulator.k] if east >= 0 and rock_at[east * n + north] >= 0 else moves
 
     return legal
 
 
 def table_step(simulator: PomdpSimulator) -> Any:
     """One step of a POMDP, from lists of its outcomes."""
-    found, rows = simulator.pomdp.outcomes, {}
-    columns = (found.action, found.state, found.next_state, found.observation, found.reward)
+    table, rows = simulator.pomdp.outcomes, {}
+    columns = (table.action, table.state, table.next_state, table.observation, table.reward)
     for a, s, *after, chance in zip(
-        *(c.tolist() for c in (*columns, found.probability)), strict=True
+        *(c.tolist() for c in (*columns, table.probability)), strict=True
     ):
         rows.setdefault((a, s), ([], []))
         rows[a, s][0].append(tuple(after))
@@ -258,43 +266,86 @@ def episode(simulator: Any, policy: Any, steps: int, seed: int) -> tuple[float, 
     return total, steps, spent
 
 
-def main() -> None:
-    """Print one row per planner."""
-    parser = argparse.ArgumentParser(description="planning online beside POMCP of pomdp-py")
-    parser.add_argument("--problem", choices=("rocks", "tag"), default="rocks")
-    parser.add_argument("--seconds", type=float, default=0.1)
-    parser.add_argument("--episodes", type=int, default=10)
-    parser.add_argument("--peer")
-    parser.add_argument("--only", choices=("ours", "uninformed", "peer"))
-    given = parser.parse_args()
-    random.seed(0)
-    simulator = simulator_of(given.problem)
+@cache
+def policy_of(problem: str, seconds: float, planner: str) -> Any:
+    """The policy of a planner, with its first bounds prepared and its kernels compiled."""
+    simulator = simulator_of(problem)
     simulator.upper(simulator.start(np.random.default_rng(0), 1))  # tables are made once
-    makers: dict[str, Any] = {}
-    if given.only in (None, "ours"):
-        makers["rpsr"] = ours
-    if given.only in (None, "uninformed"):
-        sampled = "without bounds" if given.problem == "rocks" else "with particles"
-        makers[f"rpsr {sampled}"] = uninformed
-    if given.peer and given.only in (None, "peer"):
-        sys.path.append(given.peer)
-        makers["pomdp-py POMCP"] = Pomcp
-    for name, make in makers.items():
-        policy = make(given.problem, simulator, given.seconds)
-        policy.reset()
-        policy.act()  # kernels are compiled
-        limits.time = ProcessorTime
-        returns, steps, spent = [], 0, 0.0
-        for seed in range(given.episodes):
-            total, taken, seconds = episode(simulator, policy, STEPS[given.problem], seed)
-            returns.append(total)
-            steps, spent = steps + taken, spent + seconds
-            error = np.std(returns, ddof=1) / len(returns) ** 0.5 if seed else float("nan")
-            print(
-                f"{given.problem} {given.seconds:g} s {name}: return {np.mean(returns):.2f} "
-                f"+- {error:.2f} in {len(returns)} episodes, {spent / steps:.3f} s per step",
-                flush=True,
-            )
+    make = {"ours": ours, "uninformed": uninformed, "peer": Pomcp}[planner]
+    policy = make(problem, simulator, seconds)
+    policy.reset()
+    policy.act()
+    limits.time = ProcessorTime
+    return policy
+
+
+def trial(item: Any, peer: str | None) -> dict[str, Any]:
+    """The row of one episode."""
+    problem, seconds, planner, seed = item
+    if planner == "peer" and peer not in sys.path:
+        sys.path.append(peer)
+    random.seed(seed)
+    policy = policy_of(problem, seconds, planner)
+    total, steps, spent = episode(simulator_of(problem), policy, STEPS, seed)
+    row = {"return": total, "steps": steps, "planning": spent}
+    return dict(zip(KEY, item, strict=True)) | row
+
+
+def show(rows: Any) -> None:
+    """One row per planner, and its difference to the peer on the episodes that both have."""
+    groups: dict[Any, dict[int, Any]] = {}
+    for row in rows:
+        if row.get("error"):
+            continue
+        name = (row["problem"], row["seconds"], row["planner"])
+        groups.setdefault(name, {})[row["seed"]] = row
+    print("| problem | time per step | planner | return | minus the peer | episodes | s per step |")
+    print("|---|---|---|---|---|---|---|")
+    for (problem, seconds, planner), episodes in sorted(groups.items()):
+        peer = groups.get((problem, seconds, "peer"), {})
+        both = [episodes[i]["return"] - peer[i]["return"] for i in episodes if i in peer]
+        spent = sum(row["planning"] for row in episodes.values())
+        per_step = spent / sum(row["steps"] for row in episodes.values())
+        ahead = "" if planner == "peer" else mean([*both])
+        print(
+            f"| {problem} | {seconds:g} s | {planner} | "
+            f"{mean([row['return'] for row in episodes.values()])} | {ahead} | {len(episodes)} "
+            f"| {per_step:.3f} |"
+        )
+
+
+def mean(values: list[float]) -> str:
+    """A mean with its standard error."""
+    if len(values) < 2:
+        return " ".join(f"{value:.2f}" for value in values)
+    return f"{np.mean(values):.2f} ± {np.std(values, ddof=1) / len(values) ** 0.5:.2f}"
+
+
+def main() -> None:
+    """Compute the rows and print their table."""
+    parser = argparse.ArgumentParser(description="planning online beside POMCP of pomdp-py")
+    parser.add_argument("--problems", nargs="+", choices=("rocks", "tag"), default=["rocks", "tag"])
+    parser.add_argument("--seconds", nargs="+", type=float, default=[0.1, 1.0])
+    parser.add_argument("--episodes", type=int, default=100)
+    parser.add_argument("--peer")
+    parser.add_argument("--only", nargs="+", choices=PLANNERS)
+    add_options(parser, "online.jsonl")
+    parser.add_argument("--show", nargs="+", help="files of rows: show their table only")
+    given = parser.parse_args()
+    if given.show:
+        show(merged(given.show).rows)
+        return
+    planners = given.only or (PLANNERS if given.peer else PLANNERS[:2])
+    items = [  # in this order, an interrupted run has equally many episodes of all planners
+        (problem, seconds, planner, seed)
+        for seconds in given.seconds
+        for seed in range(given.episodes)
+        for problem in given.problems
+        for planner in planners
+    ]
+    for done, row in computed(trial, items, KEY, TIMINGS, given, peer=given.peer):
+        print(done, row.get("error") or f"{row['return']:.2f}", flush=True)
+    show(merged([given.out]).rows)
 
 
 if __name__ == "__main__":

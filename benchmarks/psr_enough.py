@@ -59,7 +59,7 @@ def log_of(pomdp, episodes, seed):
 def truth(source):
     """Whether the PSR is accurate on reachable beliefs, and the share of variance that it loses."""
     pomdp = rpsr.load_pomdp(source, normalize=True)
-    found = rpsr.accuracy(pomdp)
+    measured = rpsr.accuracy(pomdp)
     model = pomdp.belief_model()
     log = log_of(pomdp, HISTORIES, HISTORIES_SEED)
     actions, observations = log.actions.reshape(-1, STEPS), log.observations.reshape(-1, STEPS)
@@ -71,11 +71,11 @@ def truth(source):
     beliefs = np.concatenate(beliefs)
     rewards = beliefs @ model.rewards
     rewards -= rewards.mean(axis=0)
-    states = beliefs @ found.psr.basis
+    states = beliefs @ measured.psr.basis
     left = rewards - states @ np.linalg.lstsq(states, rewards, rcond=1e-10)[0]
     variance = float((rewards**2).mean())
     lost = float((left**2).mean()) / variance if variance > 1e-18 else 0.0
-    return bool(found.accurate_reachable), lost
+    return bool(measured.accurate_reachable), lost
 
 
 def kind(row):
@@ -90,8 +90,8 @@ def trial(item):
     row = dict(zip(KEY, item, strict=True))
     try:
         row["accurate"], row["lost"] = truth(source)
-        found = psr_enough(log_of(rpsr.load_pomdp(source, normalize=True), episodes, seed))
-        row |= found.document()
+        verdict = psr_enough(log_of(rpsr.load_pomdp(source, normalize=True), episodes, seed))
+        row |= verdict.document()
     except Exception as error:  # a failure is a result, not the end of the table
         row |= {"error": f"{type(error).__name__}: {error}"}
     return row | {"seconds": round(time.process_time() - began, 2)}
@@ -128,12 +128,12 @@ def show(rows):
     failed = [row for row in rows if row.get("error")]
     rows = [row for row in rows if not row.get("error")]
     print(f"\n{'kind':8} {'episodes':>8} {'logs':>5} " + " ".join(f"{v:>9}" for v in VERDICTS))
-    for each in KINDS:
+    for chosen in KINDS:
         for episodes in sorted({row["episodes"] for row in rows}):
-            part = [row for row in rows if kind(row) == each and row["episodes"] == episodes]
+            part = [row for row in rows if kind(row) == chosen and row["episodes"] == episodes]
             counts = Counter(row["verdict"] for row in part)
             print(
-                f"{each:8} {episodes:8} {len(part):5} "
+                f"{chosen:8} {episodes:8} {len(part):5} "
                 + " ".join(f"{counts[verdict]:9}" for verdict in VERDICTS)
             )
     for row in rows:

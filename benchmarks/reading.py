@@ -48,8 +48,8 @@ def best_of(repeats: int, jobs: dict[str, Callable[[], object]]) -> dict[str, fl
 def default_files(folder: Path) -> list[Path]:
     corpus = os.environ.get("RPSR_CORPUS")
     if corpus:
-        found = [p for p in sorted(Path(corpus).iterdir()) if ".pomdp" in p.name.lower()]
-        return [p for p in found if p.stat().st_size >= LARGE]
+        paths = [p for p in sorted(Path(corpus).iterdir()) if ".pomdp" in p.name.lower()]
+        return [p for p in paths if p.stat().st_size >= LARGE]
     files = [folder / f"{name.partition(':')[0]}.pomdp" for name in BUILT_IN]
     for name, file in zip(BUILT_IN, files, strict=True):
         save(build(name), file)

@@ -36,10 +36,10 @@ import numpy as np
 
 import rpsr
 from rpsr.evaluation.simulation import simulate
-from rpsr.learning.em import kept_partitions
-from rpsr.learning.em.partitions import Partitioned, Views
+from rpsr.learning.em import partition_cache
+from rpsr.learning.em.partitioned_log import Partitioned, Views
 from rpsr.learning.em.starts import random_start
-from rpsr.learning.moments.sums import Moments
+from rpsr.learning.moments.moments import Moments
 from rpsr.learning.moments.window_plan import WindowPlan
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.logs import stream_logs, write_logs
@@ -104,7 +104,7 @@ def iteration(folder: Path, states: int) -> dict:
     one.expected(fitted)  # loads the kernel
     held = seconds(lambda: one.expected(fitted))
     first, second = (seconds(lambda: whole.expected(fitted)) for _ in range(2))
-    kept_partitions.IN_MEMORY = 0
+    partition_cache.IN_MEMORY = 0
     whole = replace(whole, name="on disk")
     whole.expected(fitted)
     disk = seconds(lambda: whole.expected(fitted))
@@ -119,9 +119,9 @@ def iteration(folder: Path, states: int) -> dict:
 
 def measured(job: str, folder: Path) -> dict:
     """A measurement in this process, and the process's peak memory in MB."""
-    found = moments(folder) if job == "moments" else iteration(folder, int(job))
+    row = moments(folder) if job == "moments" else iteration(folder, int(job))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return found | {"steps": int(folder.name), "peak": peak}
+    return row | {"steps": int(folder.name), "peak": peak}
 
 
 def speed(args: argparse.Namespace) -> list[dict]:

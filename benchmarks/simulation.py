@@ -204,10 +204,10 @@ def compare(sources: list[str], authors: Authors | None, episodes: int) -> None:
         for name, rival, count in rivals:
             spent, log = timed(partial(rival.simulate, count))
             valued, mean = timed(partial(rival.value, log))
-            each = [1000 * spent / count, 1000 * valued / count]
-            base = base or each
-            ratios = [mine / least for mine, least in zip(each, base, strict=True)]
-            cells = f"{each[0]:12.4f} {ratios[0]:8.1f} {each[1]:9.4f} {ratios[1]:8.1f}"
+            times = [1000 * spent / count, 1000 * valued / count]
+            base = base or times
+            ratios = [mine / least for mine, least in zip(times, base, strict=True)]
+            cells = f"{times[0]:12.4f} {ratios[0]:8.1f} {times[1]:9.4f} {ratios[1]:8.1f}"
             print(f"{pomdp.name:14} {name:8} {cells}  {mean:.3f}", flush=True)
 
 

@@ -19,17 +19,16 @@ import time
 from pathlib import Path
 from typing import Any
 
-time.perf_counter = time.process_time  # before the planners take their clock from it
+import processor_time  # noqa: F401
+from arguments import arguments
 
-from arguments import arguments  # noqa: E402
-
-from rpsr.domains import build  # noqa: E402
-from rpsr.errors import RpsrError  # noqa: E402
-from rpsr.models.as_model import as_linear  # noqa: E402
-from rpsr.planning.planners import PLANNER_NAMES, planner_by_name  # noqa: E402
-from rpsr.planning.precision import Relative  # noqa: E402
-from rpsr.planning.solution import Progress, ProgressRow  # noqa: E402
-from rpsr.sources import load_pomdp  # noqa: E402
+from rpsr.domains import build
+from rpsr.errors import RpsrError
+from rpsr.models.as_model import as_linear
+from rpsr.planning.planners import PLANNER_NAMES, planner_by_name
+from rpsr.planning.precision import Relative
+from rpsr.planning.solution import Progress, ProgressRow
+from rpsr.sources import load_pomdp
 
 NARROWER = Relative(1e-3)  # the planner's own goal, at most that of the rule
 TINY = 1e-9  # the gap to reach where both bounds may be 0
@@ -62,14 +61,12 @@ def measured(file: Path, planner: str, seconds: float) -> dict[str, Any]:
         model = as_linear(load_pomdp(str(file), normalize=True))
         began = time.process_time()
         narrow = planner_by_name(planner, epsilon=NARROWER, time_limit=seconds)
-        found = narrow.solve(model, stops_there())
+        plan = narrow.solve(model, stops_there())
     except RpsrError as error:
         return {**row, "error": str(error)}
     took = time.process_time() - began
-    reached = found.upper is not None and found.upper - found.lower <= wanted(
-        found.lower, found.upper
-    )
-    bounds = {"lower": found.lower, "upper": found.upper}
+    reached = plan.upper is not None and plan.upper - plan.lower <= wanted(plan.lower, plan.upper)
+    bounds = {"lower": plan.lower, "upper": plan.upper}
     return {**row, **bounds, "seconds": took, "reached": reached}
 
 

@@ -104,8 +104,8 @@ def known_at_start(pomdp: POMDP, vectors: np.ndarray) -> float:
         for state in pomdp.states
     ]
     total = 0.0
-    for each in set(known):
-        inside = np.array([key == each for key in known])
+    for seen in set(known):
+        inside = np.array([key == seen for key in known])
         total += float((vectors[:, inside] @ pomdp.start[inside]).max())
     return total
 

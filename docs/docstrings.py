@@ -29,7 +29,7 @@ def with_fields(app, what, name, obj, options, lines):
         parameters = inspect.signature(obj).parameters
     except (TypeError, ValueError):
         return
-    known = [each for each in parameters if each not in ("self", "cls")]
+    known = [one for one in parameters if one not in ("self", "cls")]
     if not known:
         return
     word = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
@@ -40,10 +40,10 @@ def with_fields(app, what, name, obj, options, lines):
             kept.append(paragraph)
             continue
         text = " ".join(paragraph.split())
-        found = list(start.finditer(text))
-        before = text[: found[0].start()].strip() if found else paragraph
+        matches = list(start.finditer(text))
+        before = text[: matches[0].start()].strip() if matches else paragraph
         kept += [before] if before else []
-        for here, after in zip(found, [*found[1:], None], strict=False):
+        for here, after in zip(matches, [*matches[1:], None], strict=False):
             said = text[here.end() : after.start() if after else None].strip()
             shape = (here[2] or "").strip()
             for parameter in re.split(r", | and ", here[1]):
@@ -53,9 +53,9 @@ def with_fields(app, what, name, obj, options, lines):
                     fields.append(f":type {parameter}: array")
     described = {field.split(":")[1].removeprefix("param ") for field in fields}
     fields += [
-        f":param {each}: {RECURRING[each]}"
-        for each in known
-        if each in RECURRING.keys() - described
+        f":param {parameter}: {RECURRING[parameter]}"
+        for parameter in known
+        if parameter in RECURRING.keys() - described
     ]
     lines[:] = [*"\n\n".join(kept).split("\n"), "", *fields, ""]
 

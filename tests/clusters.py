@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Lock, Thread
 
 SOURCE = str(Path(__file__).parents[1] / "src")
 DEEDS = """
@@ -74,7 +75,6 @@ def die_adding_once(one, other):
 def die_adding_elsewhere(one, other):
     counted(os.environ["ADDITIONS"])
     if os.getpid() != int(os.environ["SAFE"]):
-        time.sleep(0.5)  # a nanny does not replace a worker that dies before it has said hello
         os.kill(os.getpid(), signal.SIGKILL)
     return one + other
 """
@@ -82,7 +82,9 @@ def die_adding_elsewhere(one, other):
 
 def environment(folder, source=SOURCE):
     """Variables for a process that can import rpsr and the module `deeds` in a folder."""
-    (Path(folder) / "deeds.py").write_text(DEEDS)
+    module = Path(folder) / "deeds.py"
+    if not module.exists():  # a scheduler comes first; later, someone may be reading it
+        module.write_text(DEEDS)
     paths = os.pathsep.join([source, str(folder)])
     quiet = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "20s", "OPENBLAS_NUM_THREADS": "1"}
     return os.environ | {"PYTHONPATH": paths} | quiet
@@ -116,15 +118,38 @@ def scheduler(folder):
 
 @contextmanager
 def workers(file, folder, count=1, source=SOURCE):
-    """Workers of one thread each, which a nanny starts again when they are killed."""
-    words = ["worker", "--scheduler-file", str(file), "--nworkers", str(count)]
-    words += ["--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--memory-limit", "0"]
-    process = started([*words, "--local-directory", str(folder)], folder, source)
+    """Workers of one thread each; one that is killed is replaced.
+
+    Not by Dask's nannies: a nanny gives up if its worker dies before it has said hello.
+    """
+    words = ["worker", "--scheduler-file", str(file), "--no-nanny", "--nthreads", "1"]
+    words += ["--no-dashboard", "--host", "127.0.0.1", "--memory-limit", "0"]
+    words += ["--local-directory", str(folder)]
+    processes, lock, ended = set(), Lock(), Event()
+
+    def replace():
+        while True:
+            with lock:
+                if ended.is_set():
+                    return
+                process = started(words, folder, source)
+                processes.add(process)
+            process.wait()
+            with lock:
+                processes.remove(process)
+
+    keepers = [Thread(target=replace) for _ in range(count)]
+    for keeper in keepers:
+        keeper.start()
     try:
-        yield process
+        yield
     finally:
-        process.terminate()
-        process.wait()
+        with lock:
+            ended.set()
+            for process in processes:
+                process.kill()
+        for keeper in keepers:
+            keeper.join()
 
 
 def address(file):

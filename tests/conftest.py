@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -56,3 +59,18 @@ def deeds(tmp_path, monkeypatch):
 
     yield deeds
     sys.modules.pop("deeds", None)
+
+
+@pytest.fixture
+def open_terminal(monkeypatch) -> Callable[[], BytesIO]:
+    """Puts a terminal in place of standard output, and returns what that receives.
+
+    A test calls it itself: pytest replaces standard output once more after fixtures are set up.
+    """
+
+    def opened() -> BytesIO:
+        shown = BytesIO()
+        monkeypatch.setattr(sys, "stdout", SimpleNamespace(buffer=shown, isatty=lambda: True))
+        return shown
+
+    return opened

@@ -154,15 +154,15 @@ class _Reader:
 
     def indices(self, *axes: Axis) -> list[int | None]:
         """Indices separated by `:`, one per axis at most; None for `*`."""
-        found: list[int | None] = []
+        indices: list[int | None] = []
         for axis in axes:
-            if found and self.peek() != ":":
+            if indices and self.peek() != ":":
                 break
-            if found:
+            if indices:
                 self.take_colon()
             word = self.take()
-            found.append(None if word == "*" else _index(word, axis))
-        return found
+            indices.append(None if word == "*" else _index(word, axis))
+        return indices
 
     def table(self, table: dict, axes: list[Axis], columns: Axis) -> None:
         """The rest of a statement of T, O or OO: an entry, a row, or all rows of an action."""

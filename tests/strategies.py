@@ -11,6 +11,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from rpsr.io.records import Record, Rewards, Rows, integers
@@ -23,6 +24,16 @@ ODD_NAMES = (
     *("a", "left-1", "-x", "+y", "a-", "*x", "x.5", "1st", "e5", "1e999", "."),
     *("é", "状態", "a\u00a0b"),
 )
+
+USUAL = 100  # examples of a law in the gate, where the test does not say otherwise
+
+
+def few(examples: int) -> int:
+    """The examples of a law that takes long: this many in the gate, and more in other profiles.
+
+    A profile scales them like those of any other law, so that `random` draws five times as many.
+    """
+    return examples * settings().max_examples // USUAL
 
 
 def names(count: int) -> st.SearchStrategy[tuple[str, ...]]:

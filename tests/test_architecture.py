@@ -2,12 +2,19 @@
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from rpsr import certify, solve
+from rpsr.domains import build
+from rpsr.planning import certify_controller, extract_controller
+from rpsr.predictive.rank_certificates import save_rank_certificate
 
 SOURCE = Path(__file__).parents[1] / "src" / "rpsr"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -37,7 +44,8 @@ LAYERS = [
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
 LOWEST = ("_version", "arguments", "cluster", "compile_clock", "deadline", "kernel_cache")
-LOWEST += ("kernels", "packing", "parallel", "row_file", "shards", "tree_sums")
+LOWEST += ("kernels", "packing", "parallel", "printable", "row_file", "scalar_products", "shards")
+LOWEST += ("tree_sums",)
 for module in LOWEST:
     HEIGHT[module] = HEIGHT["errors"]
 HEIGHT["testing"] = HEIGHT["learning"]  # checks what stands below, and nothing rests on it
@@ -70,6 +78,7 @@ SUBPACKAGES = {
         "promises": {"", "plan_choice", "moments", "spectral"},
         "": {"moments", "spectral", "plan_choice", "promises"},
     },
+    "logs": {"tables": {""}, "": {"tables"}},
     "cli": {"shared": set[str](), "": {"shared"}},
 }
 IN_SUBPACKAGES = [path for path in MODULES if path.relative_to(SOURCE).parts[0] in SUBPACKAGES]
@@ -134,7 +143,7 @@ def test_imports_never_go_up(path):
 
 
 VERIFIER = sorted((SOURCE / "certificates").glob("*.py"))
-OF_THE_VERIFIER = {"certificates", "errors", "io", "models"}
+OF_THE_VERIFIER = {"certificates", "errors", "io", "models", "printable"}
 
 
 @pytest.mark.parametrize("path", VERIFIER, ids=label)
@@ -155,6 +164,30 @@ def test_the_verifier_knows_nothing_of_planners_and_ranks(path):
     assert not {"numpy", "scipy", "numba"} & {name.split(".")[0] for name in named}
 
 
+def test_a_run_of_the_verifier_loads_no_planner_and_no_search_for_ranks(tmp_path):
+    """What it imports may import in turn: so look at all that is loaded once certificates pass."""
+    plan = solve(build("tiger"), "sarsop", epsilon=1)
+    certify(plan).save(tmp_path / "bounds.json")
+    certify_controller(extract_controller(plan), build("tiger")).save(tmp_path / "value.json")
+    save_rank_certificate(build("tiger"), tmp_path / "ranks.json")
+    program = (
+        "import sys\n"
+        "from rpsr.cli.app import main\n"
+        "for name in ('bounds', 'value', 'ranks'):\n"
+        "    main(['verify', 'tiger', f'{name}.json'])\n"
+        "print('loaded', *sys.modules)"
+    )
+    text = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout
+    assert text.count("verified") == 3
+    loaded = text.splitlines()[-1].split()
+    assert "rpsr.certificates.verifier" in loaded
+    of_searches = {"rpsr.planning", "rpsr.predictive", "rpsr.evaluation", "rpsr.learning"}
+    assert not of_searches & {".".join(name.split(".")[:2]) for name in loaded}
+    assert "numba" not in loaded
+
+
 def subpackage_of(package: str, name: str) -> str:
     """The subpackage that a dotted name below it leads to, or "" for its own files."""
     first = name.split(".")[0]
@@ -167,17 +200,17 @@ def test_subpackages_import_from_those_named_only(path):
     if below[-1] == "__init__":  # `__init__` may import from all of them
         return
     own = subpackage_of(package, ".".join(below)) if len(below) > 1 else ""
-    found = [
+    imported = [
         node.module.removeprefix(f"rpsr.{package}.")
         for node in outside_functions(parse(path))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"rpsr.{package}.")
     ]
     allowed = SUBPACKAGES[package][own] | {own}
-    assert [name for name in found if subpackage_of(package, name) not in allowed] == []
+    assert [name for name in imported if subpackage_of(package, name) not in allowed] == []
 
 
 @pytest.mark.parametrize(
-    ("layer", "line", "found"),
+    ("layer", "line", "goes_up"),
     [
         ("models", "from rpsr.io.records import Rows", False),
         ("models", "from rpsr.models.labels import Label", False),
@@ -198,8 +231,8 @@ def test_subpackages_import_from_those_named_only(path):
         ("envs", "from rpsr.learning import fit", False),
     ],
 )
-def test_the_walk_finds_what_goes_up(layer, line, found):
-    assert bool(upward(ast.parse(line), layer)) is found
+def test_the_walk_finds_what_goes_up(layer, line, goes_up):
+    assert bool(upward(ast.parse(line), layer)) is goes_up
 
 
 @pytest.mark.parametrize("path", MODULES, ids=label)
@@ -257,7 +290,7 @@ def crowded(text: str) -> list[str]:
     names are spelled out. Fields of dataclasses and named tuples are no function's arguments: they
     are how a long list is grouped.
     """
-    lines, found = text.splitlines(), list[str]()
+    lines, names = text.splitlines(), list[str]()
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -270,8 +303,8 @@ def crowded(text: str) -> list[str]:
             first -= 1
             said.append(lines[first])
         if not any("arguments" in comment for comment in said):
-            found.append(node.name)
-    return found
+            names.append(node.name)
+    return names
 
 
 @pytest.mark.parametrize("path", MODULES, ids=label)
@@ -283,7 +316,7 @@ EIGHT = "a, b, c, d, e, f, g, h"
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "names"),
     [
         (f"def fine({EIGHT}): ...", []),
         (f"class C:\n    def fine(self, {EIGHT}): ...", []),
@@ -295,8 +328,8 @@ EIGHT = "a, b, c, d, e, f, g, h"
         (f"# Some words.\ndef many({EIGHT}, i): ...", ["many"]),
     ],
 )
-def test_the_count_finds_what_is_crowded(text, found):
-    assert crowded(text) == found
+def test_the_count_finds_what_is_crowded(text, names):
+    assert crowded(text) == names
 
 
 def shadowed(package: Path) -> list[str]:
@@ -338,5 +371,5 @@ def test_the_places_to_open_first_exist():
     named = re.findall(r"`([\w/]+\.py)`(?: \(`(\w+)`\))?", section)
     assert len(named) > 10
     for file, function in named:
-        found = {node.name for node in ast.walk(parse(SOURCE / file)) if hasattr(node, "name")}
-        assert not function or function in found, (file, function)
+        defined = {node.name for node in ast.walk(parse(SOURCE / file)) if hasattr(node, "name")}
+        assert not function or function in defined, (file, function)

@@ -49,11 +49,7 @@ def deeds(folder):
 @pytest.fixture(scope="module")
 def running(folder):
     """The file of a scheduler with two workers, each a process of its own."""
-    with (
-        clusters.scheduler(folder) as (_, file),
-        clusters.workers(file, folder),
-        clusters.workers(file, folder),
-    ):
+    with clusters.scheduler(folder) as (_, file), clusters.workers(file, folder, 2):
         yield file
 
 
@@ -66,8 +62,8 @@ def test_a_local_cluster_says_what_this_process_says():
 
     asked = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(processes=True, **asked) as cluster, Client(cluster) as client:
-        found = list(survey(SOURCES, executor=client.get_executor()))
-    assert sorted(map(without_time, found), key=str) == sorted(
+        rows = list(survey(SOURCES, executor=client.get_executor()))
+    assert sorted(map(without_time, rows), key=str) == sorted(
         map(without_time, survey(SOURCES)), key=str
     )
 
@@ -82,8 +78,8 @@ def test_an_item_that_kills_its_worker_once_is_run_again(running, deeds, tmp_pat
 def test_an_item_that_always_kills_is_lost_and_no_other(running, deeds, tmp_path):
     items = [str(tmp_path / name) for name in ("a", "deadly", "b", "c", "d")]
     with workers(scheduler=clusters.address(running)) as executor:
-        found = dict(spread(deeds.die, items, executor))
-    assert [found[item] for item in items] == ["a", None, "b", "c", "d"]
+        results = dict(spread(deeds.die, items, executor))
+    assert [results[item] for item in items] == ["a", None, "b", "c", "d"]
     assert Path(items[1]).stat().st_size >= 1 + AGAIN
 
 
@@ -95,10 +91,10 @@ def test_an_exception_of_the_work_is_raised_here(running, deeds):
 def test_workers_add_in_the_same_tree_as_this_process(running, deeds):
     said = []
     with workers(scheduler_file=running) as executor:
-        found = summed(deeds.double, range(70), executor, deeds.joined, said.append, "item")
+        total = summed(deeds.double, range(70), executor, deeds.joined, said.append, "item")
         adders = summed(deeds.nobody, range(70), executor, deeds.adders, None, "")
         one = summed(deeds.double, [4], executor, deeds.joined, None, "")
-    assert found == summed(deeds.double, range(70), None, deeds.joined, None, "")
+    assert total == summed(deeds.double, range(70), None, deeds.joined, None, "")
     assert said == [f"item {number} of 70" for number in range(1, 71)]
     assert adders
     assert os.getpid() not in adders
@@ -127,15 +123,15 @@ def test_workers_that_are_killed_while_they_add(deeds, folder, tmp_path, monkeyp
         clusters.workers(file, tmp_path, 2),
         workers(scheduler_file=file) as executor,
     ):
-        found = summed(deeds.double, range(40), executor, getattr(deeds, deed), None, "item")
-    assert found == 39 * 40
+        total = summed(deeds.double, range(40), executor, getattr(deeds, deed), None, "item")
+    assert total == 39 * 40
     assert tally.stat().st_size > 39
 
 
 def test_moments_and_expected_counts_of_many_partitions_are_the_same_bytes(tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     from distributed import Client, LocalCluster
-    from tests.learning.em.test_partitions import sums_of_partitions
+    from tests.learning.em.test_partitioned_log import sums_of_partitions
 
     asked = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     here = sums_of_partitions(tmp_path, monkeypatch, None)
@@ -166,11 +162,11 @@ def test_a_scheduler_that_disappears_is_one_line_and_keeps_whole_rows(
 ):
     with clusters.scheduler(tmp_path) as (process, file), clusters.workers(file, tmp_path):
         with workers(scheduler_file=file) as executor:
-            found = spread(deeds.sleep, [0, 600, 601], executor)
-            assert next(found) == (0, "slept")
+            results = spread(deeds.sleep, [0, 600, 601], executor)
+            assert next(results) == (0, "slept")
             process.kill()
             with pytest.raises(SchedulerLost, match="scheduler is gone"):
-                list(found)
+                list(results)
         monkeypatch.chdir(tmp_path)
         assert main(["accuracy", "tiger", "-o", "rows.jsonl", "--scheduler-file", str(file)]) == 1
         out, err = capsys.readouterr()
@@ -205,8 +201,8 @@ def test_a_process_that_lost_its_scheduler_writes_nothing_else(tmp_path):
     with clusters.scheduler(tmp_path) as (process, file), clusters.workers(file, tmp_path):
         asked = {"env": clusters.environment(tmp_path), "text": True, "stderr": subprocess.PIPE}
         words = [sys.executable, str(script), str(file)]
-        found = subprocess.run([*words, "own"], **asked, stdout=subprocess.PIPE, check=True)
-        assert "write it in a module that all workers can import" in found.stdout
+        refused = subprocess.run([*words, "own"], **asked, stdout=subprocess.PIPE, check=True)
+        assert "write it in a module that all workers can import" in refused.stdout
         with subprocess.Popen([*words, "wait"], **asked, stdout=subprocess.PIPE) as waiting:
             assert waiting.stdout.readline() == "slept\n"
             process.kill()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rpsr
@@ -36,6 +38,18 @@ def test_the_front_door_opens_as_it_is_written():
         for model in ("pomdp", "psr", "rpsr")
     }
     assert issubclass(rpsr.learning.EMRPSR, rpsr.learning.Estimator)
+
+
+def test_learn_takes_a_log_or_the_name_of_its_file(tmp_path: Path):
+    log = rpsr.simulate(rpsr.load("tiger"), "uniform", episodes=40, steps=10, seed=0, rewards=True)
+    rpsr.logs.write_logs(log, tmp_path / "log.jsonl")
+    options = {"discount": 0.95, "rank": 2, "seed": 1}
+    by_log = rpsr.learn("em", log, **options)
+    assert isinstance(by_log, rpsr.learning.Learned)
+    assert (by_log.episodes, by_log.steps) == (40, 400)
+    by_path = rpsr.learn("em", tmp_path / "log.jsonl", **options)
+    assert by_path.heldout.loglik == pytest.approx(by_log.heldout.loglik, rel=1e-9)
+    np.testing.assert_allclose(by_path.model.rewards, by_log.model.rewards, rtol=1e-9)
 
 
 def test_a_policy_acts_is_told_begins_again_and_is_copied():

@@ -156,16 +156,16 @@ def test_a_signal_during_an_interpreted_kernel_is_handled_after_it(patient, rais
 
 
 def test_a_kernel_in_another_thread_leaves_signals_alone(patient):
-    found = []
+    halves = []
 
     def work():
         with interpreted_first(True):
-            found.append(half(3.0))
+            halves.append(half(3.0))
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert found == [1.5]
+    assert halves == [1.5]
 
 
 def test_ctrl_c_while_a_kernel_is_loaded_is_ctrl_c():

@@ -10,7 +10,7 @@ import pytest
 
 import rpsr
 from rpsr.domains import build
-from rpsr.learning.learn import learn
+from rpsr.learning import learn
 from rpsr.live import live_line
 from rpsr.planning import ProgressRow, Solution
 

@@ -81,9 +81,9 @@ def test_a_page_can_be_followed_from_an_empty_folder(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal would fold tables
     namespace: dict[str, Any] = {}
-    found = BLOCK.findall(text)
-    assert found, "the page has examples"
-    for kind, code, expected in found:
+    blocks = BLOCK.findall(text)
+    assert blocks, "the page has examples"
+    for kind, code, expected in blocks:
         if kind == "console":
             follow(code, capsys)
             continue
@@ -182,9 +182,9 @@ def test_a_notebook_runs(
     namespace: dict[str, Any] = {}
     cells = [cell for cell in CELL.findall(text) if not cell[1].lstrip().startswith("%")]
     assert len(cells) > 5
-    for told, cell in cells:
+    for options, cell in cells:
         exec(compile(cell, page, "exec"), namespace)
-        assert bool(DRAWS.search(cell)) == ("alt: " in told), cell  # a picture has its text
+        assert bool(DRAWS.search(cell)) == ("alt: " in options), cell  # a picture has its text
     assert "```python" not in text  # which would not run
 
 
@@ -371,6 +371,4 @@ def test_the_reference_describes_the_parameters_of_planners(
         lines = (inspect.getdoc(planner) or "").splitlines()
         with_fields(None, "class", name, planner, None, lines)
         described = {line.split(":")[1] for line in lines if line.startswith(":param ")}
-        assert described == {f"param {each}" for each in inspect.signature(planner).parameters}, (
-            name
-        )
+        assert described == {f"param {key}" for key in inspect.signature(planner).parameters}, name

@@ -22,9 +22,9 @@ def test_without_an_executor_items_run_here(deeds):
 def test_processes_say_the_same_elsewhere(deeds):
     with Processes(2) as pool:
         assert sorted(spread(deeds.double, range(5), pool)) == [(i, 2 * i) for i in range(5)]
-        found = {pid for _, pid in spread(deeds.where, range(8), pool)}
-    assert os.getpid() not in found
-    assert len(found) <= 2
+        processes = {pid for _, pid in spread(deeds.where, range(8), pool)}
+    assert os.getpid() not in processes
+    assert len(processes) <= 2
 
 
 def test_an_exception_of_the_work_is_raised_here(deeds):
@@ -83,9 +83,9 @@ def test_arrays_arrive_as_they_left():
     arrays = np.arange(6).reshape(2, 3), np.asfortranarray(np.ones((2, 3))), np.arange(3.0)
     for array in arrays[:2]:
         array.setflags(write=False)
-    found = unpacked(packed(arrays))
-    assert [array.flags.writeable for array in found] == [False, False, True]
-    assert all(map(np.array_equal, found, arrays))
+    arrived = unpacked(packed(arrays))
+    assert [array.flags.writeable for array in arrived] == [False, False, True]
+    assert all(map(np.array_equal, arrived, arrays))
 
 
 def _maker(what):
@@ -102,8 +102,8 @@ def test_an_item_whose_process_dies_is_run_again(deeds, tmp_path):
 def test_an_item_that_always_kills_is_lost_alone_after_three_repetitions(deeds, tmp_path):
     items = [str(tmp_path / name) for name in ("a", "deadly-1", "b", "deadly-2", "c")]
     with Processes(2) as pool:
-        found = dict(spread(deeds.die, items, pool))
-    assert [found[item] for item in items] == ["a", None, "b", None, "c"]
+        results = dict(spread(deeds.die, items, pool))
+    assert [results[item] for item in items] == ["a", None, "b", None, "c"]
     assert [Path(item).stat().st_size for item in items] == [1, 1 + AGAIN, 1, 1 + AGAIN, 1]
 
 

@@ -11,6 +11,7 @@ import pytest
 import rpsr
 from rpsr.errors import InputError
 from rpsr.planning.planners import PLANNERS, planner_options
+from rpsr.registry import MOST_COMPARED, did_you_mean
 from rpsr.testing import check_domain, check_estimator, check_planner
 
 MODULE = '''
@@ -116,8 +117,8 @@ def test_what_cannot_be_loaded_is_said_with_its_package(guest):
 
 
 def test_an_estimator_of_another_package(guest):
+    from rpsr.learning import learn
     from rpsr.learning.estimator_names import ESTIMATORS
-    from rpsr.learning.learn import learn
 
     pomdp = rpsr.load("tiger")
     uniform = rpsr.UniformPolicy(pomdp.belief_model(), np.random.default_rng(0))
@@ -178,3 +179,9 @@ def test_estimators_must_survive_a_log_and_keep_their_parameters():
 
     with pytest.raises(AssertionError, match="changed a parameter"):
         check_estimator(Forgetful())
+
+
+def test_of_many_names_the_first_are_compared():
+    names = {f"column{i}": f"'column{i}'" for i in range(MOST_COMPARED)} | {"action": "'action'"}
+    assert did_you_mean("column12", names).startswith("did you mean 'column12'")
+    assert did_you_mean("action", names) == ""

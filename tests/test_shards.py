@@ -28,8 +28,8 @@ def without_time(row):
 
 def test_parts_have_every_item_once():
     items = list(range(11))
-    found = [Shard(index, 3).select(items) for index in (1, 2, 3)]
-    assert sorted([*found[0], *found[1], *found[2]]) == items
+    parts = [Shard(index, 3).select(items) for index in (1, 2, 3)]
+    assert sorted([*parts[0], *parts[1], *parts[2]]) == items
     assert Shard(2, 20).select(items) == [1]
     assert Shard(20, 20).select(items) == []
 
@@ -44,9 +44,9 @@ def test_a_part_that_is_none_is_refused(text, capsys):
 
 def test_parts_make_the_whole_in_the_order_of_the_work(parts):
     whole = [without_time(row) for row in survey(SOURCES)]
-    found = merged(reversed(parts))
-    assert list(map(without_time, found.rows)) == whole
-    assert (found.missing, found.contradictions, found.failed) == ([], [], True)
+    joined = merged(reversed(parts))
+    assert list(map(without_time, joined.rows)) == whole
+    assert (joined.missing, joined.contradictions, joined.failed) == ([], [], True)
 
 
 def test_a_part_that_runs_again_computes_nothing_again(parts, monkeypatch):
@@ -104,8 +104,8 @@ def test_contradictions_are_said_and_nothing_is_written(parts, capsys):
 def test_parts_with_other_options_are_parts_of_different_work():
     for index, options in ((1, Options()), (2, Options(discount="0.5"))):
         list(survey(["tiger", "1d"], options, record=Path(f"{index}.jsonl"), shard=Shard(index, 2)))
-    found = merged(["1.jsonl", "2.jsonl"])
-    assert found.contradictions == ["2.jsonl and 1.jsonl are parts of different work"]
+    whole = merged(["1.jsonl", "2.jsonl"])
+    assert whole.contradictions == ["2.jsonl and 1.jsonl are parts of different work"]
     timed = Options(time_limit=60)  # rows do not depend on it
     list(survey(["tiger", "1d"], timed, record=Path("2.timed.jsonl"), shard=Shard(2, 2)))
     assert not merged(["1.jsonl", "2.timed.jsonl"]).contradictions
@@ -149,9 +149,9 @@ def test_a_damaged_manifest_is_one_line_and_nothing_is_written(change, capsys):
     ("text", "said"),
     [
         ('{"source": ["tiger"]}\n', "row 1: 'source' is neither a text nor a number"),
-        ("[" * 100_000 + "\n", "not a row"),
-        ("", "holds no rows"),
-        (json.dumps(WHOLE)[:30], "holds no rows"),
+        ("[" * 100_000 + "\n", "not a JSON object"),
+        ("", "contains neither rows nor"),
+        (json.dumps(WHOLE)[:30], "contains neither rows nor"),
     ],
 )
 def test_damaged_rows_are_one_line(text, said, capsys):
@@ -175,9 +175,9 @@ def test_a_row_without_an_error_replaces_one_with_an_error():
     }.items():
         Path(name).write_text(manifest.line + "".join(json.dumps(row) + "\n" for row in rows))
     for order in (["old.jsonl", "new.jsonl"], ["new.jsonl", "old.jsonl"]):
-        found = merged(order)
-        assert [row["value"] for row in found.rows] == [5, 3]
-        assert not found.contradictions
+        whole = merged(order)
+        assert [row["value"] for row in whole.rows] == [5, 3]
+        assert not whole.contradictions
 
 
 def test_files_that_hold_no_rows_are_one_line(tmp_path, monkeypatch):
@@ -185,7 +185,7 @@ def test_files_that_hold_no_rows_are_one_line(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="cannot be read"):
         merged(["nowhere.jsonl"])
     Path("text.jsonl").write_text("words\nmore\n")
-    with pytest.raises(InputError, match=r"text\.jsonl:1: not a row"):
+    with pytest.raises(InputError, match=r"text\.jsonl:1: read a line that is not a JSON object"):
         merged(["text.jsonl"])
     Path("other.jsonl").write_text('{"a": 1}\n')
     with pytest.raises(InputError, match="row 1 has no 'source'"):

@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 import rpsr
+from rpsr.cli.shared.output import show as on_terminal
 from rpsr.domains import build
 from rpsr.evaluation import Estimate, Estimates
 from rpsr.evaluation.stochastic import StochasticController
-from rpsr.learning.learn import learn
+from rpsr.learning import learn
 from rpsr.planning import PolicyTree, ProgressRow, StagedPolicy, StoredVectors, extract_controller
 from rpsr.report import Table
+from rpsr.report.tables import show as on_page
 from rpsr.reproduce import Experiment
+from rpsr.showing import shown_cell
 
 TIGER = build("tiger")
 PLAN = rpsr.solve(TIGER, "vi")
@@ -137,13 +141,16 @@ def test_a_stochastic_controller_says_what_it_does_first():
 
 
 def test_accuracy_cores_and_tables_show_themselves_in_a_notebook():
-    found = rpsr.accuracy(TIGER)
-    assert str(found) == "<PSR of rank 2, R-PSR of rank 2: accurate>"
-    assert ("accurate", "yes") in found.facts()
-    core = found.psr
-    assert str(core) == "<psr core: rank 2, 2 states, certified>" == repr(core).splitlines()[0]
+    measured = rpsr.accuracy(TIGER)
+    assert str(measured) == "<PSR of rank 2, R-PSR of rank 2: accurate>"
+    assert ("accurate", "yes") in measured.facts()
+    assert ("certainty", "certain, by exact arithmetic") in measured.facts()
+    assert ("certainty", "decided in floats") in rpsr.accuracy(TIGER, exact=False).facts()
+    core = measured.psr
+    title = "<psr core: rank 2, 2 states, certain, by exact arithmetic>"
+    assert str(core) == title == repr(core).splitlines()[0]
     assert ("rewards in the span", "3 of 3 actions") in core.facts()
-    for shown in (found, core):
+    for shown in (measured, core):
         assert shown._repr_html_().count("<tr>") == len(shown.facts())
     table = Table("Values <of> plans", ("model", "value"), (("pomdp", 1.5),))
     assert table._repr_html_() == table.html()
@@ -159,3 +166,36 @@ def test_what_was_learned_says_how_well():
     assert facts["held-out log-likelihood"] == f"{learned.heldout.loglik:.6g} per step"
     assert facts["PSR enough"] in ("not tested", "yes", "no", "undecided")
     assert learned._repr_html_().count("<tr>") == len(facts)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (-0.0, "0"),
+        (-1e-9, "-1e-09"),
+        (np.float64(-0.00004), "-4e-05"),
+        (float("-inf"), "-inf"),
+        (float("nan"), "nan"),
+        (1 / 3, "0.3333"),
+        (Fraction(1, 3), "1/3"),
+        (np.int64(7), "7"),
+        (True, "yes"),
+        (None, ""),
+        ("-0", "-0"),
+    ],
+)
+def test_a_cell_is_the_same_text_on_the_terminal_and_on_a_page(value: object, text: str):
+    assert shown_cell(value) == on_terminal(value) == text
+    if not isinstance(value, Fraction):
+        assert on_page(value) == text
+
+
+def test_control_characters_of_names_are_shown_and_not_sent():
+    names = ["\x1b[31mred", "up\u202e"]
+    still = np.eye(2)[None]
+    pomdp = rpsr.POMDP.from_arrays(
+        still, still, np.zeros(2), names={"states": names, "observations": names}, name="\x07bell"
+    )
+    for text in (repr(pomdp), str(pomdp), repr(pomdp.belief_model()), pomdp._repr_html_()):
+        assert not any(mark in text for mark in "\x1b\u202e\x07")
+    assert r"\u001b[31mred" in repr(pomdp)

@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from tests.models.builders import pomdps, rotated
+from tests.strategies import few
 
 from rpsr.domains import NAMES, build
 from rpsr.models import Corners, DenseOperators, Simplex, Unknown
@@ -21,7 +22,7 @@ def test_every_built_in_domain_obeys_the_laws(name):
 
 
 @given(pomdps())
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 def test_random_models_obey_the_laws(pomdp):
     check_model(pomdp.belief_model(), histories=3, steps=10)
 

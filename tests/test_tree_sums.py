@@ -22,19 +22,19 @@ def level_by_level(leaves, add):
 
 @pytest.mark.parametrize("count", [1, 2, 4, 5, 16, 17, 33, 63, 64, 65, 100])
 def test_the_tree_depends_on_the_number_of_items_alone(deeds, count):
-    found = summed(str, range(count), None, deeds.joined, None, "item")
-    assert found == level_by_level(list(map(str, range(count))), deeds.joined)
+    total = summed(str, range(count), None, deeds.joined, None, "item")
+    assert total == level_by_level(list(map(str, range(count))), deeds.joined)
 
 
 def test_processes_are_given_every_item_and_the_tree_is_the_same(deeds):
     """Results that come in another order are added in theirs, and here."""
     said = []
     with Processes(2) as pool:
-        found = summed(deeds.double, range(70), pool, deeds.joined, said.append, "item")
+        whole = summed(deeds.double, range(70), pool, deeds.joined, said.append, "item")
         assert summed(deeds.nobody, range(70), pool, deeds.adders, None, "") == {os.getpid()}
         total = summed(deeds.double, range(70), pool, add, None, "", exact=True)
     assert total == 69 * 70
-    assert found == summed(deeds.double, range(70), None, deeds.joined, None, "item")
+    assert whole == summed(deeds.double, range(70), None, deeds.joined, None, "item")
     assert said == [f"item {number} of 70" for number in range(1, 71)]
 
 
@@ -61,8 +61,8 @@ def test_few_sums_are_held_at_once(exact, expected):
 
 
 def test_a_sum_may_be_changed_in_place():
-    found = summed(lambda k: np.full(3, float(k)), range(50), None, iadd, None, "")
-    assert found.tolist() == [1225.0] * 3
+    total = summed(lambda k: np.full(3, float(k)), range(50), None, iadd, None, "")
+    assert total.tolist() == [1225.0] * 3
 
 
 def test_an_item_whose_processes_are_killed_is_an_error(deeds, tmp_path):

@@ -3,6 +3,7 @@
     tiger = rpsr.load("tiger")                       # a file, a domain's name, a native model
     plan = rpsr.solve(tiger, "sarsop", time_limit=10)
     episodes = rpsr.simulate(tiger, plan.policy(), episodes=1000, steps=100)
+    learned = rpsr.learn("em", "log.csv", discount=0.95)
 
 Public names and subpackages are imported on first use, so that `import rpsr` and `rpsr --help` do
 not wait for numerical libraries.
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from rpsr.certificates import verify
     from rpsr.errors import ImpossibleObservation, InputError, ModelError, RpsrError
     from rpsr.evaluation import almost_sure, evaluate, simulate
+    from rpsr.learning import learn
     from rpsr.logs import Trajectories
     from rpsr.models import (
         POMDP,
@@ -118,6 +120,7 @@ _WHERE = {
     "episodic": "rpsr.models",
     "evaluate": "rpsr.evaluation",
     "find_core": "rpsr.predictive",
+    "learn": "rpsr.learning",
     "load": "rpsr.sources",
     "load_policy": "rpsr.planning",
     "load_pomdp": "rpsr.sources",
@@ -174,6 +177,7 @@ __all__ = [
     "evaluate",
     "evaluation",
     "find_core",
+    "learn",
     "learning",
     "load",
     "load_policy",

@@ -31,11 +31,11 @@ NEEDED = "a Dask scheduler needs distributed: pip install 'rpsr[dist]'"
 @cache
 def identity() -> str:
     """The version of rpsr, and a hash of its source files."""
-    found, package = sha256(), Path(__file__).parent
+    digest, package = sha256(), Path(__file__).parent
     for path in sorted(package.rglob("*.py")):
-        found.update(f"{path.relative_to(package).as_posix()} ".encode())
-        found.update(sha256(path.read_bytes()).digest())
-    return f"{__version__} ({found.hexdigest()[:12]})"
+        digest.update(f"{path.relative_to(package).as_posix()} ".encode())
+        digest.update(sha256(path.read_bytes()).digest())
+    return f"{__version__} ({digest.hexdigest()[:12]})"
 
 
 class OtherVersion(RpsrError):
@@ -44,7 +44,7 @@ class OtherVersion(RpsrError):
 
 @dataclass(frozen=True)
 class Checked:
-    """Work that only a worker with the same code does: packed items to packed results.
+    """A task that only workers with the same code run: packed items to packed results.
 
     A result is the pair of what the work returns and None, or of None and the error of the work.
     So whatever an executor raises is its own failure.
@@ -92,7 +92,7 @@ Submit = Callable[..., Any]
 
 
 def submit_of(executor: Executor | None) -> Submit | None:
-    """What submits work that may depend on futures, if this is an executor of a Dask client.
+    """The function that submits work to a Dask client, also work that depends on futures, or None.
 
     It returns Dask's own futures, whose results stay with the workers.
     """
@@ -112,7 +112,7 @@ def finished(futures: Sequence[Any]) -> Iterator[Any]:
 
 
 def imported(content: bytes) -> Any:
-    """What was packed elsewhere; an `RpsrError` if its functions and classes are not here."""
+    """Unpack an object; an `RpsrError` if its functions and classes are not here."""
     try:
         return unpacked(content)
     except (AttributeError, ImportError) as error:
@@ -191,6 +191,6 @@ def _check(client: Any) -> None:
         return __version__
 
     expected = identity()
-    for worker, found in client.run(read).items():
-        if found != expected:
-            raise OtherVersion(_other(worker, found, expected))
+    for worker, actual in client.run(read).items():
+        if actual != expected:
+            raise OtherVersion(_other(worker, actual, expected))

@@ -20,6 +20,7 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from multiprocessing import parent_process
 from pathlib import Path
@@ -33,9 +34,9 @@ _numba: Any = numba  # its stubs know neither all of its settings nor options in
 _settings: Any = config
 
 IN_MEMORY = (
-    "no folder for compiled kernels is writable, so each run compiles them again; "
-    "set NUMBA_CACHE_DIR to a folder that you own"
+    "so each run compiles them again; set NUMBA_CACHE_DIR to a folder that you own, with room"
 )
+NO_FOLDER = f"no folder for compiled kernels is writable, {IN_MEMORY}"
 
 
 def njit(**options: Any) -> Callable[[Function], Function]:
@@ -53,16 +54,16 @@ def njit(**options: Any) -> Callable[[Function], Function]:
 def sources(function: Callable[..., Any]) -> set[str]:
     """The files of a function and of all kernels that its module imports, recursively."""
     known: Any = function
-    found, waiting = set[str](), [known]
+    files, waiting = set[str](), [known]
     while waiting:
         here = waiting.pop()
         file = here.__code__.co_filename
-        if file not in found:
-            found.add(file)
+        if file not in files:
+            files.add(file)
             values = list(here.__globals__.values())
             waiting += [value.py_func for value in values if hasattr(value, "py_func")]
-            found |= {sys.modules[v.__module__].__file__ or "" for v in values if _layout(v)}
-    return found
+            files |= {sys.modules[v.__module__].__file__ or "" for v in values if _layout(v)}
+    return files
 
 
 def _layout(value: Any) -> bool:
@@ -72,18 +73,19 @@ def _layout(value: Any) -> bool:
 
 def _stamped(dispatcher: Any, function: Callable[..., Any]) -> Any:
     """The dispatcher, which now checks for changes all files that its machine code depends on."""
-    kept = getattr(dispatcher, "_cache", None)
+    kept: Any = getattr(dispatcher, "_cache", None)
     file = getattr(kept, "_cache_file", None)  # None without a cache
     if file is not None:
         stats = [(name, os.stat(name)) for name in sorted(sources(function)) if Path(name).exists()]
         stamps = tuple((name, stat.st_mtime, stat.st_size) for name, stat in stats)
         file._source_stamp = (file._source_stamp, stamps)
         file._load_index = _forgiving(file._load_index)
+        kept.save_overload = _if_there_is_room(kept.save_overload, Path(file._index_path))
     return dispatcher
 
 
 def _forgiving(load: Callable[[], Any]) -> Callable[[], Any]:
-    """Loads what is cached of a kernel: nothing, if its types were those of another version."""
+    """Loads the cached code of a kernel; none, if its types were those of another version."""
 
     def loaded() -> Any:
         try:
@@ -92,6 +94,21 @@ def _forgiving(load: Callable[[], Any]) -> Callable[[], Any]:
             return {}
 
     return loaded
+
+
+def _if_there_is_room(save: Callable[..., None], index: Path) -> Callable[..., None]:
+    """Saves a kernel; if that fails, as on a full disk, the kernel is in memory only."""
+
+    def saved(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError as error:
+            with suppress(OSError):  # the index may name machine code of an older source
+                index.unlink(missing_ok=True)
+            why = error.strerror or type(error).__name__
+            _warn_once(f"compiled kernels cannot be saved ({why}), {IN_MEMORY}")
+
+    return saved
 
 
 def _elsewhere(function: Function, options: dict[str, Any]) -> Function:
@@ -106,7 +123,7 @@ def _elsewhere(function: Function, options: dict[str, Any]) -> Function:
             pass
         finally:
             _settings.CACHE_DIR = before
-    _warn_once()
+    _warn_once(NO_FOLDER)
     return _numba.njit(**options | {"cache": False})(function)
 
 
@@ -121,14 +138,14 @@ def private_folder() -> Path | None:
     try:
         folder = Path(tempfile.gettempdir(), f"rpsr-kernels-{os.getuid()}")
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError:
         return None
-    closed = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
-    return folder if closed and found.st_uid == os.getuid() else None
+    closed = stat.S_ISDIR(status.st_mode) and not status.st_mode & 0o077
+    return folder if closed and status.st_uid == os.getuid() else None
 
 
 @cache
-def _warn_once() -> None:
+def _warn_once(note: str) -> None:
     if parent_process() is None:  # a worker does not repeat the main process's warning
-        warnings.warn(IN_MEMORY, stacklevel=4)
+        warnings.warn(note, stacklevel=4)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from rpsr.io.printable import printable
+from rpsr.printable import printable
 
 REFRESH = 0.2  # shortest time between two updates in a notebook, in seconds
 

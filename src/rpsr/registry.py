@@ -15,12 +15,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from rpsr.errors import InputError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+MOST_COMPARED = 1000  # names: comparing takes long
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ class Registry:
         """The error message for an unknown name."""
         names = self.names()
         advice = (
-            did_you_mean(name, {each: each for each in names}) or f"choose from {', '.join(names)}"
+            did_you_mean(name, {one: one for one in names}) or f"choose from {', '.join(names)}"
         )
         return f"no {self.kind} is called {name!r}; {advice}"
 
@@ -76,7 +79,7 @@ class Registry:
 def did_you_mean(name: str, names: Mapping[str, str]) -> str:
     """The question whether one of the names that resemble a wrong one was meant; '' if none do.
 
-    names: how to show each name.
+    names: how to show each name; the first `MOST_COMPARED` are compared.
     """
-    close = get_close_matches(name, names, n=3)
-    return f"did you mean {' or '.join(names[each] for each in close)}?" if close else ""
+    close = get_close_matches(name, islice(names, MOST_COMPARED), n=3)
+    return f"did you mean {' or '.join(names[other] for other in close)}?" if close else ""

@@ -26,7 +26,7 @@ except ImportError:  # Windows
 class RowFile:
     """Rows kept in a file; a pipe or a device accepts rows and has no earlier ones.
 
-    key: the fields by which rows are told apart. manifest: of the part of some work whose rows
+    key: the fields that identify a row. manifest: of the part of some work whose rows
     these are; the file begins with it. fields: the keys of a row, the first one first; by default
     any. The field `error` of a row is None or missing if there was no error.
     """
@@ -89,7 +89,9 @@ class RowFile:
                 continue
             row = parsed_object(line)
             if row is None or (self.fields and row.keys() != set(self.fields)):
-                raise InputError("not a row of results", place=str(self.path), line=number)
+                raise InputError(
+                    "not a row of results; choose another file", place=str(self.path), line=number
+                )
             self._keep(key_of(row, self.key, f"line {number}", str(self.path)), row)
         self._read, self._lines = self._read + len(raw) - len(cut), self._lines + len(lines)
         if cut:
@@ -103,19 +105,22 @@ class RowFile:
 
     def _is_manifest(self, line: bytes) -> bool:
         """Whether the first line is a manifest; an error if it is that of other work."""
-        found = Manifest.parsed(line, str(self.path))
-        if self.manifest is not None and found != self.manifest:
-            part = "" if found is None else f" ({found.shard})"
-            message = f"holds rows of other work, or of another part{part}"
+        manifest = Manifest.parsed(line, str(self.path))
+        if self.manifest is not None and manifest != self.manifest:
+            part = "" if manifest is None else f" ({manifest.shard})"
+            message = (
+                f"contains rows of other work, or of another part{part}; choose another file, or "
+                "delete this one to start anew"
+            )
             raise InputError(message, place=str(self.path))
-        return found is not None
+        return manifest is not None
 
     def _check_cut(self, cut: bytes) -> None:
-        """Refuse to cut off what is not the beginning of a row, or of the manifest."""
+        """Refuse to cut off text that is not the beginning of a row, or of the manifest."""
         first = f'{{"{self.fields[0]}": ' if self.fields else '{"'
         starts = [first.encode()] + [MANIFEST_START.encode()] * (self._read == 0)
         if not any(cut.startswith(start) or start.startswith(cut) for start in starts):
-            message = "not a row of results, nor the beginning of one"
+            message = "not a row of results, nor the beginning of one; choose another file"
             raise InputError(message, place=str(self.path), line=self._lines + 1)
 
     @contextmanager

@@ -7,7 +7,7 @@ lines, whose first line, the manifest, lists all items of the work:
      "asked": "0.1.0 Options(...)"}
 
 `asked` is what was asked of every item: files with other options, or of another version, are parts
-of different work. Rows are told apart by the fields in `key`. Rows with the same key must be equal,
+of different work. The fields in `key` identify a row. Rows with the same key must be equal,
 except for the fields in `timings`; a row without an error replaces one with an error. So parts can
 be run again, and `merged` knows which rows are missing, and which contradict each other.
 """
@@ -42,8 +42,8 @@ class Shard:
     @staticmethod
     def parsed(text: str) -> Shard:
         """A part from `I/N`, such as 2/5."""
-        found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
-        index, count = map(int, found.groups()) if found else (0, 0)
+        match = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
+        index, count = map(int, match.groups()) if match else (0, 0)
         if not 1 <= index <= count:
             raise ValueError(f"read {text!r}, expected I/N, such as 2/5, with I from 1 to N")
         return Shard(index, count)
@@ -106,7 +106,7 @@ def _is_manifest(read: Row) -> bool:
     texts, items = [read["key"], read["timings"]], read["items"]
     if not isinstance(read["asked"], str) or not (read["shard"] is None or _is_part(read["shard"])):
         return False
-    if not all(isinstance(each, list) and all(isinstance(t, str) for t in each) for each in texts):
+    if not all(isinstance(keys, list) and all(isinstance(t, str) for t in keys) for keys in texts):
         return False
     if not isinstance(items, list) or not all(isinstance(item, list) for item in items):
         return False
@@ -153,7 +153,7 @@ class Merged:
         return (head + "".join(json.dumps(row) + "\n" for row in self.rows)).encode()
 
     def notes(self) -> list[str]:
-        """What is missing, by part, in sentences."""
+        """Sentences that name missing rows, by part."""
         lines: list[str] = []
         if self.manifest is None or not self.missing:
             return lines
@@ -174,7 +174,7 @@ def merged(paths: Iterable[str | Path]) -> Merged:
     """The rows of some files, each key once; an `InputError` for what is not a file of rows."""
     whole: Manifest | None = None
     first = ""
-    found: list[tuple[str, list[Row]]] = []
+    files: list[tuple[str, list[Row]]] = []
     contradictions: list[str] = []
     for path in map(str, paths):
         manifest, rows = _read(path)
@@ -182,16 +182,18 @@ def merged(paths: Iterable[str | Path]) -> Merged:
             whole, first = manifest, path
         elif manifest is not None and whole is not None and not manifest.same_work(whole):
             contradictions.append(f"{path} and {first} are parts of different work")
-        found.append((path, rows))
+        files.append((path, rows))
     key = SURVEY_KEY if whole is None else whole.key
     timings = ("seconds",) if whole is None else whole.timings
     items = set[Key]() if whole is None else set(whole.items)
     kept: dict[Key, tuple[str, Row]] = {}
-    for path, rows in found:
+    for path, rows in files:
         for number, row in enumerate(rows, 1):
             name = key_of(row, key, f"row {number}", path)
             if whole is not None and name not in items and not contradictions:
-                contradictions.append(f"{path}: {named(name)} is no item of the work in {first}")
+                contradictions.append(
+                    f"{path}: {named(name)} is not among the items of the work in {first}"
+                )
             other = kept.get(name)
             if other is None or (other[1].get("error") and not row.get("error")):
                 kept[name] = (path, row)
@@ -219,7 +221,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def key_of(row: Row, key: Sequence[str], what: str, place: str) -> Key:
-    """The fields by which a row is told apart."""
+    """The fields that identify a row."""
     for part in key:
         if part not in row:
             raise InputError(f"{what} has no {part!r}", place=place)
@@ -242,8 +244,10 @@ def _read(path: str) -> tuple[Manifest | None, list[Row]]:
         if row is None:
             if number == len(lines):  # its writer was killed: the row is missing
                 continue
-            raise InputError("not a row", place=path, line=number)
+            raise InputError(
+                "read a line that is not a JSON object, expected a row", place=path, line=number
+            )
         rows.append(row)
     if manifest is None and not rows:
-        raise InputError("holds no rows, nor the manifest of a part", place=path)
+        raise InputError("contains neither rows nor the manifest of a part", place=path)
     return manifest, rows

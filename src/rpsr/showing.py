@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from fractions import Fraction
 from html import escape
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, SupportsFloat, SupportsIndex
+
+from rpsr.printable import printable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,14 +39,15 @@ class Shown(ABC):
         return ()
 
     def __str__(self) -> str:
-        return f"<{self.title()}>"
+        return f"<{_plain(self.title())}>"
 
     def __repr__(self) -> str:
         head, facts = self.columns(), self.facts()
-        rows, sides = [head, *facts] if head and facts else facts, self._sides()
+        shown = [head, *facts] if head and facts else facts
+        rows = [[_plain(text) for text in row] for row in shown]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ("  ".join(map(_pad, row, widths, sides)).rstrip() for row in rows)
-        return "\n".join([f"<{self.title()}>", *(f"  {line}" for line in lines)])
+        lines = ("  ".join(map(_pad, row, widths, self._sides())).rstrip() for row in rows)
+        return "\n".join([f"<{_plain(self.title())}>", *(f"  {line}" for line in lines)])
 
     def _repr_html_(self) -> str:
         sides = self._sides()
@@ -54,7 +58,7 @@ class Shown(ABC):
             for row in self.facts()
         )
         table = f"<table>{head}<tbody>{rows}</tbody></table>"
-        return f"<div><strong>{escape(self.title())}</strong>{table}</div>"
+        return f"<div><strong>{escape(_plain(self.title()))}</strong>{table}</div>"
 
     def _sides(self) -> list[str]:
         """The alignment of each column: right for numbers below a heading, else left."""
@@ -62,12 +66,17 @@ class Shown(ABC):
         return ["right" if headed and all(map(_is_number, text)) else "left" for text in columns]
 
 
+def _plain(text: str) -> str:
+    """Names come from files: their control characters are shown, not sent to a terminal."""
+    return printable(text, one_line=True)
+
+
 def _pad(text: str, width: int, side: str) -> str:
     return text.rjust(width) if side == "right" else text.ljust(width)
 
 
 def _cell(text: str, side: str, tag: str) -> str:
-    return f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
+    return f'<{tag} style="text-align:{side}">{escape(_plain(text))}</{tag}>'
 
 
 def _is_number(text: str) -> bool:
@@ -98,6 +107,18 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[str]], sides: Sequence[
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def shown_cell(value: object, spec: str = ".4g") -> str:
+    """A value as the text of a cell; a float that rounds to zero has no sign, None is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if not isinstance(value, SupportsFloat) or isinstance(value, SupportsIndex | Fraction | str):
+        return str(value)
+    text = format(float(value), spec)
+    return text if any(digit in "123456789infa" for digit in text) else text.removeprefix("-")
 
 
 def some(names: Sequence[str], most: int = MOST_NAMES) -> str:

@@ -51,7 +51,7 @@ def summed(
     if submit is not None and len(items) > 1:
         try:
             return _on_workers(submit, work, items, add, progress or nothing, what)
-        except _Lost:  # nothing of it: item by item, an executor's failures are told apart
+        except _Lost:  # nothing of it: item by item, its failures are separated from the work's
             pass
     if exact:
         return _folded(add, _results(completed(work, items, executor, progress, what)))

@@ -1,15 +1,14 @@
 """Damage certificates so that they might state something false, and count what the verifier says.
 
-    python -m tests.certificates.mutations --seed 0 --count 100000 tiger parr 4x3
-    python -m tests.certificates.mutations --count 1000 tiger --horizon 4
+    python -m tests.certificates.mutations --seed 0 --count 5000 tiger parr drawn:12
+    python -m tests.certificates.mutations --kinds ranks --count 5000 loadunload
+    python -m tests.certificates.mutations --kinds bounds --count 1000 tiger --horizon 4
 
-A mutation pushes numbers in the direction that would prove more (vectors up, points down, masses
-and weights of points up, the floor up), drops vectors or points, or exchanges successors, weights
-and actions. Then the stated bounds are usually set to what the damaged content would prove if its
-inequalities held, so that a missing check shows as a false statement. The model's hash is kept.
+Each kind of certificate has its mutations, in the modules beside this one. The model's hash is
+kept. What is true is computed apart (see `true_values`). A statement is true, false, or undecided:
+a bound, where the optimal value is known only to lie in an interval that contains it.
 
-A much longer search proves a narrow interval for the optimal value. A statement is true if it
-contains that interval, false if it excludes it, and otherwise undecided.
+A source is a file, a domain's name, or `drawn:N`, a random model of the differential run.
 """
 
 from __future__ import annotations
@@ -21,269 +20,122 @@ import random
 import sys
 from collections import Counter
 from collections.abc import Callable
-from fractions import Fraction
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from rpsr import POMDP, certify, load_pomdp, solve
-from rpsr.certificates.bounds import (
-    Scales,
-    UpperCheck,
-    floor_at_start,
-    read_floor,
-    read_point,
-)
-from rpsr.certificates.exact_model import ExactModel
-from rpsr.certificates.reading import Fault, number
-from rpsr.certificates.verifier import check
-from rpsr.models.timed import timed
+from tests.certificates import bound_mutations, controller_mutations, rank_mutations
+from tests.certificates.bound_mutations import Lines, Mutation, content
+from tests.certificates.true_values import controller_value, meant, optimal_value, ranks_of
+from tests.differential.models import draw as drawn_model
 
-Lines = list[tuple[str, Any]]
+from rpsr import POMDP, certify, load_pomdp, solve
+from rpsr.certificates.exact_model import ExactModel
+from rpsr.certificates.reading import Fault
+from rpsr.certificates.verifier import Verified, check
+from rpsr.errors import ModelError
+from rpsr.models.timed import timed
+from rpsr.planning import certify_controller, extract_controller
+from rpsr.predictive.rank_certificates import save_rank_certificate
+
+LOOSE = 1e-2  # the gap of the plans: damage that matters is larger than rounding
+OF_DRAWN = 3  # the seed of drawn models
 
 
 class Intact(NamedTuple):
-    """A verified certificate: the model, its header, its lines, and an interval for the value."""
+    """A verified certificate: the model, its header, its lines, and how to damage and judge it.
+
+    mutations: a module with MUTATIONS, STATEMENTS and `state_content`. judge(verified, lines): is
+    the statement that the lines were accepted for true, undecided or false?
+    """
 
     model: ExactModel
     header: dict[str, Any]
     lines: Lines
-    lower: Fraction
-    upper: Fraction
+    mutations: Any
+    judge: Callable[[Verified, Lines], str]
 
 
-def intact(pomdp: POMDP, loose: float, narrow: float, time_limit: float = 20) -> Intact:
-    """The certificate of a plan with a loose gap, and the interval of one with a narrow gap."""
-    plan, better = (
-        solve(pomdp, "sarsop", epsilon=epsilon, time_limit=time_limit, keep_points=True)
-        for epsilon in (loose, narrow)
-    )
-    made, closer = certify(plan), certify(better)
+def _intact(
+    pomdp: POMDP,
+    save: Callable[[Path], object],
+    mutations: Any,
+    judge: Callable[[Verified, Lines], str],
+) -> Intact:
+    """A certificate as read from its file; it is accepted, and not false."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "c.json"
+        save(path)
+        header, *rest = (json.loads(line) for line in path.read_text().splitlines())
+    lines = [next(iter(line.items())) for line in rest]
     model = ExactModel(pomdp.record)
-    header, listed = json.loads(json.dumps([made.header, made.lines]))  # as read from a file
-    lines = [(kind, value) for kind, value in listed]
-    found = check(model, header, lines)
-    assert found.lower is not None
-    assert found.upper is not None
-    assert closer.upper is not None
-    return Intact(model, header, lines, Fraction(closer.lower), Fraction(closer.upper))
+    assert judge(check(model, header, lines), lines) != "false"
+    return Intact(model, header, lines, mutations, judge)
 
 
-def _of(lines: Lines, kind: str) -> list[Any]:
-    return [value for key, value in lines if key == kind]
+def of_bounds(pomdp: POMDP, horizon: int | None = None) -> Intact:
+    """The bounds of a plan; horizon: of a number of steps, without a discount."""
+    value = optimal_value(pomdp, horizon)
+
+    def judge(verified: Verified, _: Lines) -> str:
+        lower, upper = verified.lower, verified.upper
+        assert lower is not None
+        assert upper is not None
+        if lower > value.upper or upper < value.lower:
+            return "false"
+        return "true" if lower <= value.lower and upper >= value.upper else "undecided"
+
+    if horizon is not None:
+        pomdp = timed(pomdp.with_discount(1), horizon)
+    plan = solve(pomdp, "sarsop", epsilon=LOOSE, time_limit=20, keep_points=True)
+    return _intact(pomdp, certify(plan).save, bound_mutations, judge)
 
 
-def _amount(draw: random.Random, scale: int) -> int:
-    """A nudge from one unit to several times the scale."""
-    return max(1, int(scale * 10 ** draw.uniform(-18, 1)))
+def of_ranks(pomdp: POMDP) -> Intact:
+    """The ranks of a model's PSR and R-PSR, and whether the PSR is accurate."""
+    truth = ranks_of(pomdp)
+
+    def judge(verified: Verified, _: Lines) -> str:
+        stated = (verified.psr_rank, verified.rpsr_rank, verified.accurate)
+        same = all(one in (None, other) for one, other in zip(stated, truth, strict=True))
+        return "true" if same else "false"
+
+    return _intact(pomdp, lambda path: save_rank_certificate(pomdp, path), rank_mutations, judge)
 
 
-def raise_vector(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    vector = draw.choice(_of(lines, "vector"))
-    by = _amount(draw, header["scales"]["values"])
-    some = range(len(vector[2])) if draw.random() < 0.5 else [draw.randrange(len(vector[2]))]
-    for s in some:
-        vector[2][s] += by
+def of_controllers(pomdp: POMDP) -> Intact:
+    """The value of a plan's controller."""
+    exact = meant(pomdp)
+
+    def judge(verified: Verified, lines: Lines) -> str:
+        (line,) = content(lines, "controller")
+        return "true" if verified.controller_value == controller_value(exact, line) else "false"
+
+    plan = solve(pomdp, "sarsop", epsilon=LOOSE, time_limit=20)
+    made = certify_controller(extract_controller(plan), pomdp)
+    return _intact(pomdp, made.save, controller_mutations, judge)
 
 
-def raise_all_vectors(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    by = _amount(draw, header["scales"]["values"])
-    for vector in _of(lines, "vector"):
-        vector[2] = [value + by for value in vector[2]]
-
-
-def drop_vector(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    places = [i for i, (kind, _) in enumerate(lines) if kind == "vector"]
-    gone = draw.randrange(len(places))
-    del lines[places[gone]]
-    header["lines"]["vector"] -= 1
-    left = max(1, len(places) - 1)
-    for vector in _of(lines, "vector"):
-        vector[1] = [draw.randrange(left) if j == gone else j - (j > gone) for j in vector[1]]
-
-
-def exchange_successors(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    vectors = _of(lines, "vector")
-    one, other = draw.choice(vectors), draw.choice(vectors)
-    if draw.random() < 0.5:
-        one[1], other[1] = other[1], one[1]
-    else:
-        one[1][draw.randrange(len(one[1]))] = draw.randrange(len(vectors))
-
-
-def exchange_actions(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    vectors = _of(lines, "vector")
-    one, other = draw.choice(vectors), draw.choice(vectors)
-    one[0], other[0] = other[0], one[0]
-
-
-def exchange_values(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    items = _of(lines, draw.choice(["vector", "point"]))
-    one, other = draw.choice(items), draw.choice(items)
-    key = "values" if isinstance(one, dict) else 2
-    one[key], other[key] = other[key], one[key]
-
-
-def lower_point(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    point = draw.choice(_of(lines, "point"))
-    by = _amount(draw, header["scales"]["values"])
-    every = draw.random() < 0.5
-    some = range(len(point["values"])) if every else [draw.randrange(len(point["values"]))]
-    for a in some:
-        point["values"][a] = max(0, point["values"][a] - by)
-
-
-def lower_all_points(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    by = _amount(draw, header["scales"]["values"])
-    for point in _of(lines, "point"):
-        point["values"] = [max(0, value - by) for value in point["values"]]
-
-
-def drop_point(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    places = [i for i, (kind, _) in enumerate(lines) if kind == "point"]
-    gone = draw.randrange(len(places))
-    del lines[places[gone]]
-    header["lines"]["point"] -= 1
-
-    def left(weights: list[Any]) -> list[Any]:
-        return [[j - (j > gone), weight] for j, weight in weights if j != gone]
-
-    for point in _of(lines, "point"):
-        for a, move in enumerate(point["moves"]):
-            if isinstance(move, list):
-                point["moves"][a] = left(move)
-            else:
-                point["moves"][a] = {o: left(weights) for o, weights in move.items()}
-    header["start"] = left(header["start"])
-
-
-def _covers(lines: Lines) -> list[list[Any]]:
-    found: list[list[Any]] = []
-    for point in _of(lines, "point"):
-        for move in point["moves"]:
-            found += [move] if isinstance(move, list) else list(move.values())
-    return [cover for cover in found if cover]
-
-
-def change_weights(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    covers = _covers(lines) or [[[0, 1]]]
-    cover = draw.choice(covers)
-    i = draw.randrange(len(cover))
-    j, weight = cover[i]
-    by = _amount(draw, header["scales"]["model"])
-    kind = draw.randrange(3)
-    if kind == 0:
-        cover[i] = [j, max(0, weight - by)]
-    elif kind == 1:
-        cover[i] = [j, weight + by]
-    else:
-        cover[i] = [draw.randrange(header["lines"]["point"]), weight]
-
-
-def exchange_moves(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    points = _of(lines, "point")
-    one, other = draw.choice(points), draw.choice(points)
-    a, b = draw.randrange(len(one["moves"])), draw.randrange(len(one["moves"]))
-    one["moves"][a], other["moves"][b] = other["moves"][b], one["moves"][a]
-
-
-def widen_belief(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    """More mass for the same numbers covers more."""
-    points = [point for point in _of(lines, "point") if "belief" in point]
-    if not points:
-        return
-    belief = draw.choice(points)["belief"]
-    i = draw.randrange(len(belief))
-    s, mass = belief[i]
-    belief[i] = [
-        s,
-        max(0, mass + draw.choice([-1, 1, 1]) * _amount(draw, header["scales"]["beliefs"])),
-    ]
-
-
-def change_scale(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    name = draw.choice(["model", "values", "beliefs"])
-    by = Fraction(draw.choice([1, 2, 3, 99, 101]), draw.choice([1, 2, 3, 100]))
-    header["scales"][name] = max(1, int(header["scales"][name] * by))
-
-
-def change_floor(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    by = _amount(draw, header["scales"]["values"]) * draw.choice([-1, 1])
-    floor = header["floor"]
-    if isinstance(floor, list) and draw.random() < 0.5:
-        floor[draw.randrange(len(floor))] += by
-    elif isinstance(floor, list):
-        header["floor"] = [value + by for value in floor]
-    else:
-        header["floor"] = floor + by
-
-
-def change_statement(draw: random.Random, header: dict[str, Any], lines: Lines) -> None:
-    by = Fraction(10 ** draw.uniform(-15, 2))
-    which = draw.choice(["lower", "upper"])
-    stated = number(header[which], which)
-    header[which] = str(stated + by if which == "lower" else stated - by)
-
-
-MUTATIONS: tuple[Callable[[random.Random, dict[str, Any], Lines], None], ...] = (
-    raise_vector,
-    raise_all_vectors,
-    drop_vector,
-    exchange_successors,
-    exchange_actions,
-    exchange_values,
-    lower_point,
-    lower_all_points,
-    drop_point,
-    change_weights,
-    exchange_moves,
-    widen_belief,
-    change_scale,
-    change_floor,
-    change_statement,
-)
-
-
-def state_content(model: ExactModel, header: dict[str, Any], lines: Lines) -> None:
-    """Set the stated bounds to what the content would prove if its inequalities held."""
-    scales = Scales(**header["scales"])
-    at_start = [
-        sum(chance * value for chance, value in zip(model.start, vector[2], strict=True))
-        for vector in _of(lines, "vector")
-    ]
-    if at_start:
-        header["lower"] = str(Fraction(max(at_start)) / scales.values)
-    try:
-        listed = _of(lines, "point")
-        points = [read_point(value, model, len(listed), i) for i, value in enumerate(listed)]
-        floor = read_floor(header["floor"], model)
-        worth = UpperCheck(model, scales, floor, points).at_start(header["start"])
-        header["upper"] = str(worth + floor_at_start(model, scales, floor))
-    except (Fault, IndexError):
-        return  # the verifier will refuse it
+KINDS = {"bounds": of_bounds, "ranks": of_ranks, "controllers": of_controllers}
 
 
 def verdict(whole: Intact, draw: random.Random) -> tuple[str, str]:
     """The name of a mutation, and refused, true, undecided or false."""
     header, lines = copy.deepcopy(whole.header), copy.deepcopy(whole.lines)
-    chosen = [draw.choice(MUTATIONS) for _ in range(draw.choice([1, 1, 1, 2, 3]))]
-    if not _of(lines, "vector"):
-        return "none", "refused"
+    kinds = {kind for kind, _ in lines}
+    chosen: list[Mutation] = [
+        draw.choice(whole.mutations.MUTATIONS) for _ in range(draw.choice([1, 1, 1, 2, 3]))
+    ]
     for mutate in chosen:
-        if _of(lines, "vector") and _of(lines, "point"):
+        if kinds == {kind for kind, _ in lines}:
             mutate(draw, header, lines)
-    if change_statement not in chosen and draw.random() < 0.8:
-        state_content(whole.model, header, lines)
+    if not set(chosen) & set(whole.mutations.STATEMENTS) and draw.random() < 0.8:
+        whole.mutations.state_content(whole.model, header, lines)
     name = chosen[0].__name__ if len(chosen) == 1 else "several"
     try:
-        found = check(whole.model, header, lines)
+        return name, whole.judge(check(whole.model, header, lines), lines)
     except Fault:
         return name, "refused"
-    lower, upper = found.lower, found.upper
-    assert lower is not None
-    assert upper is not None
-    if lower > whole.upper or upper < whole.lower:
-        return name, "false"
-    return name, "true" if lower <= whole.lower and upper >= whole.upper else "undecided"
 
 
 def count(whole: Intact, number_of: int, seed: int) -> Counter[tuple[str, str]]:
@@ -292,39 +144,51 @@ def count(whole: Intact, number_of: int, seed: int) -> Counter[tuple[str, str]]:
     return Counter(verdict(whole, draw) for _ in range(number_of))
 
 
+def _load(source: str) -> POMDP:
+    if source.startswith("drawn:"):
+        return drawn_model(OF_DRAWN, int(source.removeprefix("drawn:"))).pomdp()
+    return load_pomdp(source, normalize=Path(source).exists())
+
+
+ENDS = ("refused", "true", "undecided", "false")
+
+
+def _row(name: str, ends: Counter[str]) -> str:
+    return f"{name:32}" + "".join(f"{ends[end]:>11}" for end in ENDS)
+
+
 def main() -> int:
     """Count, print a table, and return 1 if a false statement was accepted."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("sources", nargs="+", type=str)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=1000, help="of mutations, for each source")
-    parser.add_argument("--horizon", type=int, help="a number of steps, without a discount")
+    parser.add_argument("--count", type=int, default=1000, help="for each source and kind")
+    parser.add_argument("--horizon", type=int, help="a number of steps of bounds, undiscounted")
     options = parser.parse_args()
-    total: Counter[tuple[str, str]] = Counter()
+    if options.horizon is not None and options.kinds != ["bounds"]:
+        parser.error("--horizon is for --kinds bounds")
+    by_mutation: dict[str, Counter[str]] = {}
+    total = Counter[str]()
+    print(f"{'':32}" + "".join(f"{end:>11}" for end in ENDS))
     for source in options.sources:
-        pomdp = load_pomdp(source, normalize=Path(source).exists())
-        if options.horizon is not None:
-            pomdp = timed(pomdp.with_discount(1), options.horizon)
-        whole = intact(pomdp, 1e-2, 1e-9)
-        found = count(whole, options.count, options.seed)
-        total += found
-        ends = Counter[str]()
-        for (_, end), times in found.items():
-            ends[end] += times
-        print(
-            f"{source}: {dict(ends)}; interval {float(whole.upper - whole.lower):.2g}", flush=True
-        )
-    ends = ("refused", "true", "undecided", "false")
-    print(f"{'mutation':22}" + "".join(f"{end:>11}" for end in ends))
-    for name in sorted({name for name, _ in total}):
-        print(f"{name:22}" + "".join(f"{total[name, end]:>11}" for end in ends))
-    print(
-        f"{'all':22}"
-        + "".join(
-            f"{sum(times for (_, end), times in total.items() if end == one):>11}" for one in ends
-        )
-    )
-    return 1 if any(end == "false" for _, end in total) else 0
+        pomdp = _load(source)
+        for kind in options.kinds:
+            steps = {} if options.horizon is None else {"horizon": options.horizon}
+            try:
+                whole, ends = KINDS[kind](pomdp, **steps), Counter[str]()
+            except ModelError as error:  # too large, or without a discount
+                print(f"no {kind}: {error}", flush=True)
+                continue
+            for (name, end), times in count(whole, options.count, options.seed).items():
+                ends[end] += times
+                by_mutation.setdefault(f"{kind}: {name}", Counter())[end] += times
+            total += ends
+            print(_row(f"{source} {kind}", ends), flush=True)
+    for name in sorted(by_mutation):
+        print(_row(name, by_mutation[name]))
+    print(_row("all", total))
+    return 1 if total["false"] else 0
 
 
 if __name__ == "__main__":

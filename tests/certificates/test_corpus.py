@@ -21,10 +21,10 @@ def small(most):
 def test_ranks_and_accuracy_are_proven(path, tmp_path):
     pomdp = load_pomdp(path, normalize=True)
     save_rank_certificate(pomdp, tmp_path / "c.json")
-    found = verify(pomdp, tmp_path / "c.json")
+    verified = verify(pomdp, tmp_path / "c.json")
     tests = find_core(pomdp, "psr")
-    assert (found.psr_rank, found.accurate) == (tests.rank, tests.accurate)
-    assert found.accurate == (found.psr_rank == found.rpsr_rank)  # the paper's theorem
+    assert (verified.psr_rank, verified.accurate) == (tests.rank, tests.accurate)
+    assert verified.accurate == (verified.psr_rank == verified.rpsr_rank)  # the paper's theorem
 
 
 @pytest.mark.parametrize("path", small(FEW))
@@ -35,7 +35,7 @@ def test_bounds_are_proven_as_tightly_as_planned(path, tmp_path):
         pomdp = pomdp.with_discount("0.9")
     plan = solve(pomdp, "sarsop", max_iterations=50, keep_points=True)
     certify(plan).save(tmp_path / "c.json")
-    found = verify(pomdp, tmp_path / "c.json")
+    verified = verify(pomdp, tmp_path / "c.json")
     allowed = max(1e-9, 0.01 * plan.gap)
-    assert found.lower >= plan.lower - allowed
-    assert found.upper <= plan.upper + allowed
+    assert verified.lower >= plan.lower - allowed
+    assert verified.upper <= plan.upper + allowed

@@ -24,12 +24,12 @@ def verified(pomdp, tmp_path, lines):
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("tag", "iff")])
 def test_ranks_and_accuracy_of_built_in_domains_are_proven(tmp_path, name):
     pomdp = build(name)
-    found = verified(pomdp, tmp_path, lines_of(pomdp, tmp_path))
+    proof = verified(pomdp, tmp_path, lines_of(pomdp, tmp_path))
     expected = accuracy(pomdp)
     ranks = (expected.psr.rank, expected.rpsr.rank)
-    assert (found.psr_rank, found.rpsr_rank) == ranks
-    assert found.accurate == expected.accurate
-    assert (found.lower, found.upper) == (None, None)
+    assert (proof.psr_rank, proof.rpsr_rank) == ranks
+    assert proof.accurate == expected.accurate
+    assert (proof.lower, proof.upper) == (None, None)
 
 
 def refused(pomdp, tmp_path, lines):
@@ -69,10 +69,10 @@ def test_blocks_that_can_be_told_apart_are_refused(merging, tmp_path):
     pomdp, lines = merging
     line = lines[1]["rank"]
     line["blocks"][0], line["blocks"][-1] = line["blocks"][-1], line["blocks"][0]
-    assert "are no block" in refused(pomdp, tmp_path, lines)
+    assert "do not form a block" in refused(pomdp, tmp_path, lines)
     line["blocks"] = [0] * len(line["blocks"])
     line["rank"], line["members"] = 1, [[[], None]]
-    assert "are no block" in refused(pomdp, tmp_path, lines)
+    assert "do not form a block" in refused(pomdp, tmp_path, lines)
 
 
 @pytest.mark.parametrize("which", ["inside", "accurate", "psr_rank"])
@@ -114,8 +114,8 @@ def test_a_basis_proves_a_rank_below_the_number_of_blocks(tmp_path):
     pomdp = short_of_blocks()
     lines = lines_of(pomdp, tmp_path)
     assert lines[1]["rank"]["basis"] is not None
-    found = verified(pomdp, tmp_path, lines)
-    assert (found.psr_rank, found.rpsr_rank, found.accurate) == (2, 2, True)
+    proof = verified(pomdp, tmp_path, lines)
+    assert (proof.psr_rank, proof.rpsr_rank, proof.accurate) == (2, 2, True)
     line = lines[1]["rank"]
     basis = json.loads(json.dumps(line["basis"]))
     line["basis"][0][-1] = "1/3"

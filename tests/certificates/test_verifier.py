@@ -64,10 +64,10 @@ def refused(tmp_path, lines):
 
 
 def test_bounds_are_those_that_the_certificate_states(tmp_path):
-    found = verify(two_states(), written(tmp_path, good()))
-    assert (found.lower, found.upper) == (Fraction("1.33332"), Fraction("1.33334"))
-    assert found.lower < (V_A + V_B) / 2 < found.upper
-    assert found.sizes == {"vector": 1, "point": 2}
+    verified = verify(two_states(), written(tmp_path, good()))
+    assert (verified.lower, verified.upper) == (Fraction("1.33332"), Fraction("1.33334"))
+    assert verified.lower < (V_A + V_B) / 2 < verified.upper
+    assert verified.sizes == {"vector": 1, "point": 2}
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_numbers_of_points_are_above_the_floor(tmp_path, floor):
     """Points prove the same bound with any floor; none at the floor itself if that is exact."""
     lines = good()
     lines[0]["floor"] = floor
-    each = floor if isinstance(floor, list) else [floor] * 2
-    for line, value, lowest in zip(lines[2:], (V_A, V_B), each, strict=True):
+    floors = floor if isinstance(floor, list) else [floor] * 2
+    for line, value, lowest in zip(lines[2:], (V_A, V_B), floors, strict=True):
         line["point"]["values"] = [high(value) + 2 - lowest]
     assert verify(two_states(), written(tmp_path, lines)).upper == Fraction("1.33334")
     lines[2]["point"]["values"][0] -= 5

@@ -173,13 +173,17 @@ def test_options_that_every_source_has(say):
     [
         (["accuracy"], 2, "'rpsr accuracy' needs SOURCE"),
         (["accuracy", "tiger", "--jobs", "0"], 2, "--jobs"),
-        (["accuracy", "."], 1, ".: is a folder without .pomdp files"),
+        (["accuracy", "."], 1, ".: contains no model file; expected files named .pomdp"),
         (["accuracy", "tiger", "-o", "no/where.jsonl"], 1, "cannot be written"),
+        (["accuracy", "tiger", "-o", "rows.csv"], 1, "rows.csv: has the suffix of a table"),
+        (["merge", "a.jsonl", "-o", "rows.CSV"], 1, "rows.CSV: has the suffix of a table"),
+        (["accuracy", "tiger", "-o", "page.html"], 1, "page.html: has the suffix of a page"),
+        (["accuracy", "tiger", "-o", "rows.jsonl.gz"], 1, "expected a name ending in .jsonl"),
     ],
 )
 def test_an_error_of_the_whole_is_one_line(say, words, code, message):
-    found, out, err = say(*words)
-    assert (found, out) == (code, "")
+    status, out, err = say(*words)
+    assert (status, out) == (code, "")
     assert err.startswith("rpsr: ")
     assert err.count("\n") == 1
     assert message in err

@@ -72,15 +72,15 @@ def test_value_functions_between_all_formats(succeed):
 def test_a_controller_becomes_a_value_function(succeed):
     succeed("solve", "tiger", "--planner", "policy-iteration", "-o", "t.pg")
     err = succeed("convert", "t.pg", "t.policy", "--for", "tiger").err
-    assert "became the values of its nodes" in err
+    assert "values of the controller's nodes" in err
     tiger = build("tiger")
     controller = load_policy("t.pg", tiger)
-    found = load_policy("t.policy", tiger)
-    assert float((found.vectors @ tiger.start).max()) == pytest.approx(controller.value(tiger))
+    vectors = load_policy("t.policy", tiger)
+    assert float((vectors.vectors @ tiger.start).max()) == pytest.approx(controller.value(tiger))
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (
             ("t.alpha", "t.policy"),
@@ -100,12 +100,12 @@ def test_a_controller_becomes_a_value_function(succeed):
         (("tree.json", "t.policy", "--for", "tiger"), "cannot store a finite-horizon plan"),
     ],
 )
-def test_what_a_format_cannot_hold_is_refused(succeed, say, words, told):
+def test_what_a_format_cannot_hold_is_refused(succeed, say, words, message):
     succeed("solve", "tiger", "--planner", "sarsop", "-o", "t.alpha")
     succeed("solve", "tiger", "--horizon", "2", "-o", "tree.json")
     code, _, err = say("convert", *words)
     assert code == 1
-    assert told in err
+    assert message in err
     assert not Path(words[1]).exists()
 
 
@@ -116,21 +116,21 @@ def test_a_native_value_function_becomes_no_controller_and_the_advice_works(succ
     assert "does not say which vector follows which" in err
     assert not Path("t.pg").exists()
     assert err.rstrip().endswith("`rpsr solve ... -o t.pg`")
-    found = json.loads(succeed("solve", "tiger", "-o", "t.pg", "--json").out)
+    facts = json.loads(succeed("solve", "tiger", "-o", "t.pg", "--json").out)
     earned = load_policy("t.pg", build("tiger")).value(build("tiger"))
-    assert found["lower"] - 1e-9 <= earned <= found["upper"] + 1e-9
+    assert facts["lower"] - 1e-9 <= earned <= facts["upper"] + 1e-9
 
 
 def test_a_policy_is_no_model_and_no_log(succeed, say):
     succeed("solve", "tiger", "--horizon", "1", "-o", "t.json")
-    for words, told in (
+    for words, message in (
         (("info", "t.json"), "rpsr: t.json: is a policy, expected a model\n"),
         (("solve", "t.json"), "rpsr: t.json: is a policy, expected a model\n"),
         (("learn", "t.json", "-o", "l.rpsr", "--discount", "0.9"), "is a policy, expected a log\n"),
     ):
         code, _, err = say(*words)
         assert code == 1
-        assert err.endswith(told)
+        assert err.endswith(message)
 
 
 def test_the_help_names_all_that_can_be_converted(succeed):
@@ -144,10 +144,10 @@ def test_the_help_names_all_that_can_be_converted(succeed):
 
 def test_plain_names_are_for_programs_that_read_no_others(succeed, say, rover):
     """The hint stands beside the names that may be refused; the model is the same."""
-    told = succeed("convert", "rover.pomdpx", "a.pomdp").err
-    assert "; --plain-names writes s0, a0, o0, and a .pomdpx file is for the SARSOP toolkit" in told
-    told = succeed("convert", "rover.pomdpx", "b.pomdp", "--plain-names").err
-    assert "may refuse" not in told
+    hint = succeed("convert", "rover.pomdpx", "a.pomdp").err
+    assert "; --plain-names writes s0, a0, o0, and a .pomdpx file is for the SARSOP toolkit" in hint
+    hint = succeed("convert", "rover.pomdpx", "b.pomdp", "--plain-names").err
+    assert "may refuse" not in hint
     named, plain = load("a.pomdp"), load("b.pomdp")
     assert plain.states == tuple(f"s{i}" for i in range(len(named.states)))
     assert plain.actions == tuple(f"a{i}" for i in range(len(named.actions)))

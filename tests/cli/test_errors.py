@@ -75,7 +75,7 @@ def test_a_model_of_one_kind_is_not_silently_written_as_another(fails):
         (["infoo"], 'Unknown command "infoo"'),
         (["info"], "'rpsr info' needs SOURCE"),
         (["info", "tiger", "--nonsense"], "--nonsense"),
-        (["info", "tiger", "4x3"], "4x3"),
+        (["info", "tiger", "4x3"], "unexpected argument '4x3': 'rpsr info' takes only SOURCE"),
         (["convert", "tiger"], "'rpsr convert' needs TARGET"),
         (["convert", "tiger", "t.rpsr", "--model", "mdp"], "mdp"),
         (["domains", "export", "tiger"], "--output"),

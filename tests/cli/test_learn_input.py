@@ -15,12 +15,27 @@ from rpsr.cli.app import main
     [
         (["-o", "m.txt", "--discount", "0.9"], 1, "ending in .rpsr"),
         (["-o", "m.rpsr", "--discount", "1.5"], 2, "discount"),
-        (["-o", "m.rpsr"], 1, "expected it, such as --discount 0.95, or an objective"),
+        (
+            ["-o", "m.rpsr"],
+            1,
+            "--discount: missing; give one, such as --discount 0.95",
+        ),
         (["-o", "m.rpsr", "--discount", "0.9", "--goal", "x"], 1, "without a discount was given"),
-        (["-o", "m.rpsr", "--goal", "x"], 1, "goal: no observation is called 'x'; choose from"),
+        (["-o", "m.rpsr", "--goal", "!x"], 1, "no observation is called 'x'"),
+        (["-o", "m.rpsr", "--goal", "x"], 1, "goal: no observation is called 'x'; the names are"),
         (["-o", "m.rpsr", "--avoid", "x"], 1, "--avoid: expected with --goal"),
-        (["-o", "m.rpsr", "--goal", "x", "--plan", "p.json"], 1, "plan on it (rpsr solve)"),
-        (["-o", "m.rpsr", "--discount", "0.9", "--rank", "none"], 2, "auto or a number"),
+        (
+            ["-o", "m.rpsr", "--goal", "x", "--plan", "p.json"],
+            1,
+            "--plan: plans of a log are compared by discounted returns, and an objective such as "
+            "--goal has none",
+        ),
+        (["-o", "m.rpsr", "--discount", "1", "--plan", "p.json"], 1, "and a discount of 1 has"),
+        (
+            ["-o", "m.rpsr", "--discount", "0.9", "--rank", "none"],
+            2,
+            "auto or a whole number of at least 1",
+        ),
         (["-o", "m.rpsr", "--discount", "0.9", "--estimator", "magic"], 2, "magic"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
@@ -37,6 +52,30 @@ def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, c
     assert said in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["tiger"], "tiger is a built-in domain: 'rpsr simulate tiger -o log.csv' writes a log"),
+        (
+            ["table.txt"],
+            "table.txt:1:1: not JSON: Expecting value; expected one episode per line "
+            "(read as JSON lines; for a table use a name that ends in .csv or .parquet)",
+        ),
+        (["one.jsonl"], "one.jsonl: read 1 episode, expected at least 5"),
+        (
+            ["one.jsonl", "--estimator", "last-k", "--time-limit", "3"],
+            "--time-limit does not apply to last-k, only to em",
+        ),
+    ],
+)
+def test_what_is_no_log_or_no_option_is_said_with_what_to_do(words, said, say):
+    Path("table.txt").write_text("action,observation\na,o\n")
+    Path("one.jsonl").write_text('{"actions": ["a"], "observations": ["o"], "rewards": [1]}\n')
+    code, _, error = say("learn", *words, "-o", "m.rpsr", "--discount", "0.9")
+    assert (code, error.count("\n")) == (1, 1)
+    assert said in error
 
 
 def test_columns_of_a_table_may_have_names_of_their_own(tmp_path, say):
@@ -124,9 +163,9 @@ def test_a_log_comes_through_a_pipe(log, say, piped):
     for content in (log.read_bytes(), gzip.compress(log.read_bytes())):
         piped(content)
         code, out, _ = say("learn", "-", *words, "--report", "p.html")
-        found = json.loads(out)
-        assert (code, found.pop("source"), found.pop("seconds") > 0) == (0, ["-"], True)
-        assert found.items() <= expected.items()
+        document = json.loads(out)
+        assert (code, document.pop("source"), document.pop("seconds") > 0) == (0, ["-"], True)
+        assert document.items() <= expected.items()
     assert "A model learned from &lt;stdin&gt;" in Path("p.html").read_text()
 
 
@@ -145,9 +184,9 @@ def test_a_pipe_beside_a_file_is_one_log(log, say, piped):
     Path("half.jsonl").write_bytes(b"".join(lines[:30]))
     piped(b"".join(lines[30:]))
     words = ["--discount", "0.9", "--estimator", "last-k", "--json", "-o", "m.rpsr"]
-    found = json.loads(say("learn", "half.jsonl", "-", *words)[1])
+    document = json.loads(say("learn", "half.jsonl", "-", *words)[1])
     expected = json.loads(say("learn", str(log), *words)[1])
-    assert found["heldout"] == expected["heldout"]
+    assert document["heldout"] == expected["heldout"]
     code, _, error = say("learn", "-", "half.jsonl", "-", *words)
     assert (code, error.startswith("rpsr: read - twice")) == (1, True)
 
@@ -185,14 +224,15 @@ def test_an_empty_log_is_named(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--estimator", "em", "--behaviour", "logged"], "estimator em has no "),
-        (["--estimator", "last-k", "--plan", "p.json", "--discount", "1"], "discount: read 1"),
+        (["--estimator", "em", "--behaviour", "logged"], "--behaviour does not apply to em, only"),
+        (["--estimator", "last-k", "--plan", "p.json", "--discount", "1"], "a discount of 1 has"),
+        (["--estimator", "last-k", "--plan", "p.json", "--goal", "x"], "--goal has none"),
     ],
 )
 def test_wrong_parameters_are_refused_before_a_log_is_read(words, said, say, monkeypatch):
     """A log may take minutes to read."""
     monkeypatch.setattr("rpsr.logs.open_logs", None)
-    discount = [] if "--discount" in words else ["--discount", "0.9"]
+    discount = [] if {"--discount", "--goal"} & set(words) else ["--discount", "0.9"]
     Path("log.jsonl").touch()
     code, _, error = say("learn", "log.jsonl", "-o", "m.rpsr", *discount, *words)
     assert (code, said in error, error.count("\n")) == (1, True, 1)

@@ -51,14 +51,14 @@ def test_a_built_in_domain(say):
     head, *planned = rows("Value at the start")
     optimum = solve(build("loadunload"), Reachable()).value
     for row in planned:
-        found = dict(zip(head, row, strict=True))
-        assert found["status"] in ("solved", "exact")
-        assert float(found["lower"]) <= float(found["value"]) <= float(found["upper"])
-        if found["model"] != "PSR":
-            assert float(found["value"]) == pytest.approx(optimum, rel=1e-5)
-            assert float(found["earns"]) == pytest.approx(optimum, rel=1e-5)
+        cells = dict(zip(head, row, strict=True))
+        assert cells["status"] in ("solved", "exact")
+        assert float(cells["lower"]) <= float(cells["value"]) <= float(cells["upper"])
+        if cells["model"] != "PSR":
+            assert float(cells["value"]) == pytest.approx(optimum, rel=1e-5)
+            assert float(cells["earns"]) == pytest.approx(optimum, rel=1e-5)
         else:
-            assert float(found["earns"]) < optimum < float(found["value"])
+            assert float(cells["earns"]) < optimum < float(cells["value"])
 
 
 def test_a_file_and_its_name(say):
@@ -82,9 +82,9 @@ def test_a_limit_is_said_on_the_page(say):
 
 def card() -> str:
     """The text of the verdict."""
-    found = re.search(r'<div class="card.*?</div>\n', PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    return unescape(re.sub("<.*?>", " ", unspanned(found[0])))
+    match = re.search(r'<div class="card.*?</div>\n', PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    assert match is not None
+    return unescape(re.sub("<.*?>", " ", unspanned(match[0])))
 
 
 def unspanned(text: str) -> str:
@@ -151,12 +151,12 @@ def test_the_verdict_is_undecided_where_floats_cannot_tell(say, monkeypatch):
 def test_a_task_without_a_discount_is_planned_where_its_sums_converge(say):
     assert say("report", "line4-2goals", "-o", "page.html")[0] == 0
     head, *planned = rows("Value at the start")
-    found = {row[0]: dict(zip(head, row, strict=True)) for row in planned}
+    by_model = {row[0]: dict(zip(head, row, strict=True)) for row in planned}
     discounted = solve(build("line4-2goals").with_discount(1 - 1e-9), Reachable()).value
     for model in ("POMDP", "R-PSR"):
-        assert float(found[model]["value"]) == pytest.approx(discounted, rel=1e-5)
+        assert float(by_model[model]["value"]) == pytest.approx(discounted, rel=1e-5)
     text = unspanned(unescape(PAGE.read_text(encoding="utf-8")))
-    assert "PSR" not in found  # by its rewards, staying pays at every step
+    assert "PSR" not in by_model  # by its rewards, staying pays at every step
     assert "Planning on the PSR is left out: " in text
     assert "rpsr report line4-2goals --discount 0.95 -o page.html" in text
     assert "Its state of 1 core test does not" in text
@@ -225,8 +225,8 @@ def test_nothing_is_written_on_ctrl_c(say, monkeypatch):
     ],
 )
 def test_bad_words(say, words, code, message):
-    found, out, err = say("report", *words)
-    assert (found, out) == (code, "")
+    status, out, err = say("report", *words)
+    assert (status, out) == (code, "")
     assert message in err
     assert err.count("\n") == 1
     assert list(Path().iterdir()) == []

@@ -38,12 +38,12 @@ def test_episodes_are_those_of_the_library(succeed):
         seed=4,
         rewards=True,
     )
-    found = episodes_of("log.jsonl")
-    assert len(found) == 300
-    assert found[0].keys() == {"actions", "observations", "rewards", "terminated"}
+    episodes = episodes_of("log.jsonl")
+    assert len(episodes) == 300
+    assert episodes[0].keys() == {"actions", "observations", "rewards", "terminated"}
     names = [pomdp.actions[a] for a in log.actions.tolist()]
-    assert [a for episode in found for a in episode["actions"]] == names
-    assert [r for episode in found for r in episode["rewards"]] == log.rewards.tolist()
+    assert [a for episode in episodes for a in episode["actions"]] == names
+    assert [r for episode in episodes for r in episode["rewards"]] == log.rewards.tolist()
 
 
 def test_columns_and_workers(succeed):
@@ -152,14 +152,14 @@ def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):
 def test_rows_for_every_model(succeed):
     words = ("evaluate", "loadunload", "--episodes", "200", "--steps", "50", "--seed", "2")
     out, err = succeed(*words, "--json")
-    found = document(out)
+    facts = document(out)
     assert err.splitlines() == [
         "rpsr: uniform: rewards of later steps (at most 1.54 in total, of either sign) are not "
         "counted: episodes have 50 steps; --steps sets their number"
     ]
-    assert (found["schema"], found["source"]) == ("rpsr.evaluate/1", "loadunload")
-    assert (found["seed"], found["discount"], found["name"]) == (2, 0.95, "loadunload")
-    rows = found["rows"]
+    assert (facts["schema"], facts["source"]) == ("rpsr.evaluate/1", "loadunload")
+    assert (facts["seed"], facts["discount"], facts["name"]) == (2, 0.95, "loadunload")
+    rows = facts["rows"]
     assert [row["model"] for row in rows] == ["pomdp", "psr", "rpsr"]
     assert all(row.keys() == KEYS for row in rows)
     pomdp = build("loadunload")

@@ -1,17 +1,20 @@
 """`rpsr solve`: what it prints, writes and returns."""
 
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.cli.documents import PARR
+from tests.planning.points.test_points import noisy
 
-from rpsr import save
+from rpsr import load, save
 from rpsr.cli.app import main
 from rpsr.domains import build
 from rpsr.kernels import njit
+from rpsr.learning import play_out
 from rpsr.models.domain import Unknown
 from rpsr.planning import (
     PLANNER_NAMES,
@@ -35,7 +38,10 @@ KEYS = {
 
 
 def test_values_that_are_proven_at_the_start_only_are_announced(say):
-    said = "the value is proven at the start; at other beliefs, the file has lower bounds"
+    said = (
+        "the value is proven at the start only; at other beliefs, the values in the policy file "
+        "are lower bounds"
+    )
     assert said in say("solve", "parr", "--planner", "reachable", "-o", "p.alpha")[2]
     assert said in say("solve", "parr", "--planner", "sarsop", "-o", "p.alpha")[2]
     assert said not in say("solve", "parr", "-o", "p.alpha")[2]
@@ -45,15 +51,15 @@ def test_values_that_are_proven_at_the_start_only_are_announced(say):
 @pytest.mark.parametrize("model", ["pomdp", "psr", "rpsr", "ra-psr"])
 def test_every_model_is_planned_on(say, model):
     code, out, err = say("solve", "parr", "--planner", "reachable", "--model", model, "--json")
-    found = json.loads(out)
+    facts = json.loads(out)
     assert (code, err) == (0, "")
-    assert found.keys() >= KEYS
-    assert (found["schema"], found["model"]) == ("rpsr.solve/1", model)
-    assert (found["status"], found["planner"]) == ("exact", "reachable")
-    assert (found["discount"], found["horizon"], found["seed"]) == (0.95, None, None)
-    assert found["lower"] <= found["value"] <= found["upper"]
+    assert facts.keys() >= KEYS
+    assert (facts["schema"], facts["model"]) == ("rpsr.solve/1", model)
+    assert (facts["status"], facts["planner"]) == ("exact", "reachable")
+    assert (facts["discount"], facts["horizon"], facts["seed"]) == (0.95, None, None)
+    assert facts["lower"] <= facts["value"] <= facts["upper"]
     expected = 6.327782646801046 if model == "psr" else PARR
-    assert found["value"] == pytest.approx(expected, abs=1e-9)
+    assert facts["value"] == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -62,24 +68,24 @@ def test_every_model_is_planned_on(say, model):
 def test_every_planner_of_horizons_can_be_named(say, planner):
     words = ("--planner", planner, "--horizon", "3", "--json", "--seed", "7")
     code, out, _ = say("solve", "parr", *words)
-    found = json.loads(out)
+    facts = json.loads(out)
     assert code == 0
-    assert found["value"] == pytest.approx(0.95**2, abs=1e-9)  # the third step pays
-    assert (found["horizon"], found["seed"]) == (3, 7)
+    assert facts["value"] == pytest.approx(0.95**2, abs=1e-9)  # the third step pays
+    assert (facts["horizon"], facts["seed"]) == (3, 7)
 
 
 @pytest.mark.parametrize("planner", ["hsvi", "sarsop"])
 def test_anytime_planners_close_the_gap(say, planner):
     words = ("--planner", planner, "--epsilon", "0.01", "--seed", "7", "-o", "p.alpha", "--json")
     code, out, _ = say("solve", "parr", *words)
-    found = json.loads(out)
-    assert (code, found["status"], found["seed"]) == (0, "solved", 7)
-    assert found["lower"] <= PARR <= found["upper"]
-    assert found["gap"] <= 0.01
-    assert len(read_alpha("p.alpha", build("parr").belief_model())[0]) == found["vectors"]
+    facts = json.loads(out)
+    assert (code, facts["status"], facts["seed"]) == (0, "solved", 7)
+    assert facts["lower"] <= PARR <= facts["upper"]
+    assert facts["gap"] <= 0.01
+    assert len(read_alpha("p.alpha", build("parr").belief_model())[0]) == facts["vectors"]
     code, out, _ = say("solve", "hallway", "--planner", planner, "--max-iterations", "3", "--json")
-    found = json.loads(out)
-    assert (code, found["status"], found["iterations"]) == (3, "iterations", 3)
+    facts = json.loads(out)
+    assert (code, facts["status"], facts["iterations"]) == (3, "iterations", 3)
 
 
 def test_help_names_every_kind_of_policy_file(say):
@@ -95,12 +101,31 @@ def test_help_names_every_planner(say):
 
 def test_the_default_says_which_planners_proved_its_bounds(say):
     code, out, _ = say("solve", "parr", "--json")
-    found = json.loads(out)
-    assert (code, found["planner"], found["status"]) == (0, "auto", "exact")
-    assert found["proven_by"] == {"lower": "reachable", "upper": "reachable"}
+    facts = json.loads(out)
+    assert (code, facts["planner"], facts["status"]) == (0, "auto", "exact")
+    assert facts["proven_by"] == {"lower": "reachable", "upper": "reachable"}
     assert "lower: vi; upper: vi" in say("solve", "tiger")[1]
     named = json.loads(say("solve", "tiger", "--planner", "vi", "--json")[1])
     assert named["proven_by"] is None
+
+
+def test_the_first_upper_bound_is_named_with_its_value_and_seconds(say):
+    words = ("hallway", "--planner", "sarsop", "--epsilon", "10")
+    first = json.loads(say("solve", *words, "--json")[1])["first_upper_bound"]
+    assert set(first) == {"name", "value", "seconds", "beside"}
+    (beside,) = first["beside"]
+    assert (first["name"], beside["name"]) == ("tighter informed", "fast informed")
+    assert 1.18 < first["value"] < 1.19 < 1.28 < beside["value"] < 1.30
+    out = " ".join(say("solve", *words)[1].split())
+    assert re.search(
+        r"first_upper_bound tighter informed, 1\.188 after [\d.e-]+ s \(fast informed 1\.289\)", out
+    )
+    other = say("solve", "tiger", "--planner", "vi")[1]
+    assert "first_upper_bound" not in other
+    assert (
+        json.loads(say("solve", "tiger", "--planner", "vi", "--json")[1])["first_upper_bound"]
+        is None
+    )
 
 
 def test_the_default_stops_with_a_note_if_waiting_does_not_pay(say, monkeypatch):
@@ -108,15 +133,17 @@ def test_the_default_stops_with_a_note_if_waiting_does_not_pay(say, monkeypatch)
     code, out, err = say("solve", "hallway", "--json")
     assert (code, json.loads(out)["status"]) == (3, "stalled")
     assert "--time-limit" in err
+    _, out, err = say("solve", "hallway")
+    assert ((out + err).count("set a time limit"), err) == (1, "")  # said once
     code, out, err = say("solve", "hallway", "--json", "--time-limit", "0.5")
     assert (code, json.loads(out)["status"], err) == (3, "time", "")
 
 
 def test_a_file_of_vectors_for_every_belief_is_not_of_reachable_ones(say):
     code, out, _ = say("solve", "parr", "-o", "p.alpha", "--json")
-    found = json.loads(out)
-    assert (code, found["proven_by"]["lower"]) == (0, "vi")
-    assert found["lower"] <= PARR <= found["upper"]
+    facts = json.loads(out)
+    assert (code, facts["proven_by"]["lower"]) == (0, "vi")
+    assert facts["lower"] <= PARR <= facts["upper"]
 
 
 def test_people_see_a_table(say):
@@ -144,18 +171,18 @@ def test_discount_one_needs_a_horizon(say):
 def test_planners_without_a_horizon_do_not_ask_for_one(say, planner):
     code, out, err = say("solve", "parr", "--planner", planner, "--discount", "1")
     assert (code, out) == (1, "")
-    told = "give a discount below 1 (--discount, in Python model.with_discount); vi plans over a"
+    message = "model.with_discount); with a horizon (--horizon), vi needs no discount"
     if planner in ("auto", "hsvi", "sarsop"):  # they sum without a discount where that is finite
-        told = "the sum of rewards is infinite"
-    assert told in err
+        message = "the sum of rewards is infinite"
+    assert message in err
 
 
 def test_a_native_model_is_planned_on_as_it_is(say):
     save(rpsr(build("parr")), "m.rpsr")
     code, out, _ = say("solve", "m.rpsr", "--planner", "reachable", "--json")
-    found = json.loads(out)
-    assert (code, found["model"]) == (0, "rpsr")
-    assert found["value"] == pytest.approx(PARR, abs=1e-9)
+    facts = json.loads(out)
+    assert (code, facts["model"]) == (0, "rpsr")
+    assert facts["value"] == pytest.approx(PARR, abs=1e-9)
     code, _, err = say("solve", "m.rpsr", "--planner", "reachable", "--model", "psr")
     assert code == 1
     assert "m.rpsr: holds a rpsr model, expected a POMDP" in err
@@ -197,12 +224,12 @@ def test_a_policy_on_standard_output_is_alone_there(capfdbinary):
             ["--planner", "nope"],
             f"no planner is called 'nope'; choose from {', '.join(PLANNER_NAMES)}",
         ),
-        (["--horizon", "0"], "read 0, expected a finite number above 0"),
+        (["--horizon", "0"], "for --horizon: read 0, expected a whole number of at least 1"),
         (["--epsilon", "-1"], "expected a finite number above 0"),
         (["--epsilon", "nan"], "expected a finite number above 0"),
         (["--epsilon", "inf"], "expected a finite number above 0"),
-        (["--time-limit", "0"], "expected a finite number above 0"),
-        (["--model", "mdp"], "mdp"),
+        (["--time-limit", "0"], "for --time-limit: read 0.0, expected a finite number above 0"),
+        (["--model", "mdp"], "read 'mdp', expected pomdp, psr, rpsr or ra-psr"),
     ],
 )
 def test_usage(say, words, message):
@@ -227,10 +254,10 @@ def test_usage(say, words, message):
         (["-o", "p.html"], "p.html: has the suffix of a page, expected another one for a policy"),
         (["-o", "P.RPSR"], "P.RPSR: has the suffix of a model, expected another one for a policy"),
         (["-o", "p.jsonl.gz"], "has the suffix of a log, expected another one for a policy"),
-        (["--horizon", "3", "--checkpoint", "c"], "planning a horizon has no checkpoint"),
+        (["--horizon", "3", "--checkpoint", "c"], "--checkpoint does not work with --horizon"),
         (
             ["--planner", "enumeration", "--checkpoint", "c"],
-            "planner enumeration has no checkpoint",
+            "does not work with planner enumeration",
         ),
     ],
 )
@@ -261,8 +288,8 @@ def stopping(status):
     def solve(self, model, progress):
         progress(ProgressRow(0.5, 1, lower=1.0, vectors=8))
         progress(ProgressRow(0.6, 2, lower=1.5))
-        found = sound(self, model, lambda row: None)
-        return replace(found, status=status, upper=None if "UPPER" in status.name else 9.0)
+        plan = sound(self, model, lambda row: None)
+        return replace(plan, status=status, upper=None if "UPPER" in status.name else 9.0)
 
     return solve
 
@@ -292,22 +319,37 @@ def test_where_it_stopped_decides_the_exit_code_and_the_best_is_written(
     resumable(monkeypatch, Reachable.solve)
     words = ("--planner", "reachable", "--json", "-o", "p.json", "--checkpoint", "c.ckpt")
     given, out, err = say("solve", "parr", *words)
-    found = json.loads(out)
+    facts = json.loads(out)
     assert (given, err) == (code, "")
-    assert (found["status"], found["message"]) == (status.name.lower(), status.value)
-    assert (found["upper"] is None) == (found["gap"] is None) == (status is Status.NO_UPPER_BOUND)
+    assert (facts["status"], facts["message"]) == (status.name.lower(), status.value)
+    assert (facts["upper"] is None) == (facts["gap"] is None) == (status is Status.NO_UPPER_BOUND)
     assert len(load_policy("p.json", build("parr").belief_model()).value_function) == 8
     assert Path("c.ckpt").exists()
+
+
+def test_a_plan_that_its_learned_model_does_not_play_out_is_doubted(say):
+    """Where a model contradicts itself, the value of the planner is not what the policy earns."""
+    truth = replace(build("tiger").belief_model(), domain=Unknown(), estimator="SpectralRPSR")
+    save(truth, "right.rpsr")
+    save(noisy(truth, 0.3, 0), "wrong.rpsr")
+    code, _, err = say("solve", "right.rpsr")
+    assert (code, "inconsistent" in err) == (0, False)
+    code, out, err = say("solve", "wrong.rpsr", "--json")
+    document = json.loads(out)
+    assert code == 0
+    played = play_out(solve(load("wrong.rpsr"), "pbvi"))
+    assert f"earns {played.mean:.4g}, not {document['value']:.4g}: the model is inconsistent" in err
+    assert "rpsr learn --plan --ensemble compares several models" in err
 
 
 def test_a_model_without_a_domain_is_planned_on_from_below(say):
     model = rpsr(build("parr"))
     save(replace(model, domain=Unknown(), core=(), coordinates=None), "learned.rpsr")
     code, out, _ = say("solve", "learned.rpsr", "--json", "-o", "p.json")
-    found = json.loads(out)
-    assert (code, found["planner"], found["status"]) == (0, "pbvi", "no_upper_bound")
-    assert (found["lower"], found["upper"]) == (None, None), "nothing is proven there"
-    assert PARR - 1e-3 <= found["value"] <= PARR + 1e-9  # the planner's epsilon below, no more
+    facts = json.loads(out)
+    assert (code, facts["planner"], facts["status"]) == (0, "pbvi", "no_upper_bound")
+    assert (facts["lower"], facts["upper"]) == (None, None), "nothing is proven there"
+    assert PARR - 1e-3 <= facts["value"] <= PARR + 1e-9  # the planner's epsilon below, no more
     assert Path("p.json").exists()
 
 
@@ -344,6 +386,17 @@ def test_progress_is_drawn_on_a_terminal_only(say, monkeypatch):
     names = ["seconds", "iteration", "lower", "upper", "gap", "residual", "vectors", "points"]
     assert head.split() == [*names, "programs"]
     assert [row.split() for row in rows] == [["0.5", "1", "1", "8"]]  # the second came too soon
+    assert "making" not in err
+
+
+@pytest.mark.parametrize("verb", ["solve", "info", "core", "evaluate"])
+def test_making_a_model_of_a_given_size_is_announced_on_a_terminal(say, monkeypatch, verb):
+    words = (verb, "loadunload:cells=3")
+    assert "making" not in say(*words)[2]
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    code, _, err = say(*words)
+    assert code == 0
+    assert "making loadunload:cells=3" in err
 
 
 def test_compiling_is_announced_once_where_it_happens(say, monkeypatch):

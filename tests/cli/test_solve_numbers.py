@@ -19,18 +19,21 @@ def test_ordinary_scales_need_no_epsilon(succeed):
     text = Path("big.pomdp")
     succeed("convert", "parr", str(text))
     text.write_text(text.read_text().replace(" 2\n", " 2e7\n"))
-    found = json.loads(succeed("solve", str(text), "--json").out)
-    assert found["lower"] <= PARR * 1e7 <= found["upper"]
-    assert found["gap"] <= 1e-9 * found["value"] * 20
-    found = json.loads(succeed("solve", "tiger", "--discount", "0.9999", "--json").out)
-    assert (found["status"], found["gap"] < 1e-6 * found["value"]) == ("solved", True)
+    facts = json.loads(succeed("solve", str(text), "--json").out)
+    assert facts["lower"] <= PARR * 1e7 <= facts["upper"]
+    assert facts["gap"] <= 1e-9 * facts["value"] * 20
+    facts = json.loads(succeed("solve", "tiger", "--discount", "0.9999", "--json").out)
+    assert (facts["status"], facts["gap"] < 1e-6 * facts["value"]) == ("solved", True)
 
 
 def test_an_epsilon_that_floats_cannot_prove_is_met_as_closely_as_they_can(succeed):
     out, err = succeed("solve", "tiger", "--epsilon", "1e-20", "--json")
-    found = json.loads(out)
-    assert (found["status"], found["gap"] < 1e-9) == ("rounding", True)
-    note = f"floats prove the value only to {found['epsilon']:.2g} here, not to the epsilon given"
+    facts = json.loads(out)
+    assert (facts["status"], facts["gap"] < 1e-9) == ("rounding", True)
+    note = (
+        f"the value is proven to {facts['epsilon']:.2g} only, not to the given epsilon: rounding "
+        "errors of floats allow no more"
+    )
     assert said(err) == f"rpsr: {note}\n"
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from fractions import Fraction
 
 import pytest
@@ -17,16 +18,46 @@ def certificate(say):
 
 def test_a_certificate_is_written_and_verified(say, certificate):
     code, out, err = say("verify", "tiger", certificate, "--json")
-    found = json.loads(out)
+    facts = json.loads(out)
     assert (code, err) == (0, "")
-    assert (found["schema"], found["certificate"]) == ("rpsr.verify/1", "verified")
-    assert 19.3 < found["lower"] <= found["upper"] < 19.4
-    assert found["vectors"] > 0
-    assert found["points"] > 2
-    assert found["bytes"] > 1000
+    assert (facts["schema"], facts["certificate"]) == ("rpsr.verify/1", "verified")
+    assert 19.3 < facts["lower"] <= facts["upper"] < 19.4
+    assert facts["vectors"] > 0
+    assert facts["points"] > 2
+    assert facts["bytes"] > 1000
     code, out, _ = say("verify", "tiger", certificate)
     assert code == 0
     assert "verified" in out
+
+
+def test_json_says_what_the_certificate_proves(say):
+    words = ("cheese", "--goal", "state:goal", "--planner", "sarsop")
+    code, out, err = say("solve", *words, "--certificate", "c.json", "--json")
+    made = json.loads(out)["certificate"]
+    proven = json.loads(say("verify", *words[:3], "c.json", "--json")[1])
+    assert (code, err, set(made)) == (0, "", {"file", "lower", "upper", "bytes", "seconds"})
+    assert made["file"] == "c.json"
+    assert made["seconds"] > 0
+    assert {key: proven[key] for key in ("lower", "upper", "bytes")}.items() <= made.items()
+    assert "certificate" not in json.loads(say("solve", *words, "--json")[1])
+    _, _, err = say("solve", *words, "--certificate", "c.json")
+    assert re.search(rf"in {made['bytes']:,} bytes and \S+ s\n", err)
+
+
+def test_a_certificate_that_cannot_be_written_is_null_in_json(say, monkeypatch):
+    from rpsr import ModelError
+    from rpsr.planning import certifying
+
+    def fails(*_):
+        raise ModelError("no certificate: for a test")
+
+    monkeypatch.setattr(certifying, "certify", fails)
+    words = ("tiger", "--planner", "sarsop", "--certificate", "c.json", "--json")
+    code, out, err = say("solve", *words)
+    document = json.loads(out)
+    assert (code, document["certificate"]) == (1, None)
+    assert document["lower"] > 19
+    assert err == "rpsr: no certificate: for a test\n"
 
 
 def test_a_compressed_certificate_is_read(say):
@@ -71,18 +102,18 @@ def test_within_is_proven_by_planners_of_horizons_too(say, planner):
     words = ("cheese", "--goal", "state:goal", "--within", "3")
     assert say("solve", *words, "--planner", planner, "--certificate", "c.json")[0] == 0
     _, out, _ = say("verify", *words, "c.json", "--json")
-    found = json.loads(out)
-    assert found["lower"] <= 0.2 + 1e-12
-    assert found["lower"] == pytest.approx(found["upper"], abs=1e-9)
+    facts = json.loads(out)
+    assert facts["lower"] <= 0.2 + 1e-12
+    assert facts["lower"] == pytest.approx(facts["upper"], abs=1e-9)
 
 
 def test_a_horizon_is_certified_and_stated_again(say):
     words = ("tiger", "--discount", "1")
     assert say("solve", *words, "--horizon", "4", "--certificate", "c.json")[0] == 0
     _, out, _ = say("verify", *words, "c.json", "--horizon", "4", "--json")
-    found = json.loads(out)
-    assert found["lower"] <= 2.42125 <= found["upper"]
-    assert found["lower"] == pytest.approx(found["upper"], abs=1e-9)
+    facts = json.loads(out)
+    assert facts["lower"] <= 2.42125 <= facts["upper"]
+    assert facts["lower"] == pytest.approx(facts["upper"], abs=1e-9)
     for stated in ((), ("--horizon", "3")):
         code, out, err = say("verify", *words, "c.json", *stated)
         assert (code, out) == (1, "")
@@ -116,10 +147,10 @@ def test_costs_are_proven_as_costs(say):
     assert code == 0
     assert "the certificate proves 0.99999" in err
     code, out, _ = say("verify", *words, "c.json", "--json")
-    found = json.loads(out)
+    facts = json.loads(out)
     assert code == 0
-    assert found["lower"] <= 1 <= found["upper"]
-    assert found["lower"] == pytest.approx(found["upper"], abs=1e-6)
+    assert facts["lower"] <= 1 <= facts["upper"]
+    assert facts["lower"] == pytest.approx(facts["upper"], abs=1e-6)
     code, out, _ = say("verify", *words, "c.json")
     assert "upper        1.00000" in out
 
@@ -143,9 +174,9 @@ def test_bounds_are_rounded_outwards(say, certificate):
     with open("wide.json", "w") as file:
         file.writelines(json.dumps(line) + "\n" for line in (header, *lines))
     _, out, _ = say("verify", "tiger", "wide.json", "--json")
-    found = json.loads(out)
-    assert Fraction(found["lower"]) <= Fraction(58, 3) < Fraction(583, 30)
-    assert Fraction(found["upper"]) >= Fraction(583, 30)
+    facts = json.loads(out)
+    assert Fraction(facts["lower"]) <= Fraction(58, 3) < Fraction(583, 30)
+    assert Fraction(facts["upper"]) >= Fraction(583, 30)
     _, out, _ = say("verify", "tiger", "wide.json")
     shown = dict(line.split(maxsplit=1) for line in out.splitlines())
     assert shown["lower"].strip() == "19.3333333333333"
@@ -196,15 +227,15 @@ def test_a_missing_certificate_is_named(say):
 def test_ranks_and_accuracy_are_certified(say):
     assert say("accuracy", "loadunload", "--certificate", "a.json")[0] == 0
     code, out, _ = say("verify", "loadunload", "a.json", "--json")
-    found = json.loads(out)
+    facts = json.loads(out)
     assert code == 0
-    assert (found["psr_rank"], found["rpsr_rank"], found["accurate"]) == (5, 9, False)
-    assert (found["lower"], found["vectors"]) == (None, None)
+    assert (facts["psr_rank"], facts["rpsr_rank"], facts["accurate"]) == (5, 9, False)
+    assert (facts["lower"], facts["vectors"]) == (None, None)
     code, _, err = say("core", "tiger", "--model", "rpsr", "--certificate", "c.json")
     assert (code, err) == (0, "rpsr: wrote c.json\n")
     code, out, _ = say("verify", "tiger", "c.json", "--json")
-    found = json.loads(out)
-    assert (found["psr_rank"], found["rpsr_rank"], found["accurate"]) == (None, 2, None)
+    facts = json.loads(out)
+    assert (facts["psr_rank"], facts["rpsr_rank"], facts["accurate"]) == (None, 2, None)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +243,8 @@ def test_ranks_and_accuracy_are_certified(say):
     [
         (("core", "tiger", "--float"), "there is none for --float"),
         (("core", "tiger", "--model", "ra-psr"), "there is none for a reward-aware PSR"),
-        (("accuracy", "tiger", "parr"), "expected one source"),
-        (("accuracy", "tiger", "--float"), "exact arithmetic"),
+        (("accuracy", "tiger", "parr"), "read 2 sources, expected one"),
+        (("accuracy", "tiger", "--float"), "needs exact arithmetic; leave out --float"),
     ],
 )
 def test_ranks_without_a_certificate_say_why(say, words, said):

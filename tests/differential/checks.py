@@ -93,20 +93,20 @@ class Checks:
 
     def accuracy(self) -> None:
         """Ranks, verdicts, and the errors of a PSR's rewards."""
-        found, spans, record = rpsr.accuracy(self.pomdp), self.spans, self.record
+        measured, spans, record = rpsr.accuracy(self.pomdp), self.spans, self.record
         ranks = (len(spans.tests), len(spans.intents))
-        said = (found.psr.rank, found.rpsr.rank)
-        if not found.certified and said != ranks:
+        said = (measured.psr.rank, measured.rpsr.rank)
+        if not measured.certified and said != ranks:
             return  # floats only estimate ranks
         record.holds("ranks", said == ranks, f"{said} for {ranks}")
-        record.holds("accurate", found.accurate == (spans.d_inf == 0), f"{found.accurate}")
-        if not found.certified:
+        record.holds("accurate", measured.accurate == (spans.d_inf == 0), f"{measured.accurate}")
+        if not measured.certified:
             return
         reachable = spans.accurate_reachable
-        verdicts = f"{found.accurate_reachable} for {reachable}"
-        record.holds("accurate_reachable", found.accurate_reachable == reachable, verdicts)
+        verdicts = f"{measured.accurate_reachable} for {reachable}"
+        record.holds("accurate_reachable", measured.accurate_reachable == reachable, verdicts)
         for name in ("d_inf", "d_inf_reachable"):
-            number, meant = getattr(found, name), getattr(spans, name)
+            number, meant = getattr(measured, name), getattr(spans, name)
             off, allowed = abs(Fraction(number) - meant), LOOSE * self.exact.largest
             record.at_most(name, off, NONE, allowed, f"{number} for {float(meant)}")
 
@@ -118,34 +118,34 @@ class Checks:
         if model is None:
             return
         planner = planner_by_name(plan.planner, **plan.options)
-        found = solve(model, planner)
+        solution = solve(model, planner)
         self.record.tally.covered[f"{plan.planner}, {plan.kind}"] += 1
         oracle = self._oracle(plan.kind == "psr")
-        self.bounds(plan, found)
+        self.bounds(plan, solution)
         if plan.horizon is None:
-            self.loose(found, oracle, Fraction(getattr(planner, "epsilon", None) or 0))
+            self.loose(solution, oracle, Fraction(getattr(planner, "epsilon", None) or 0))
             asked = plan.planner in EVERYWHERE or plan.options.get("everywhere")
-            if asked and found.epsilon is not None:
-                self.everywhere(found, oracle)
+            if asked and solution.epsilon is not None:
+                self.everywhere(solution, oracle)
             if plan.options.get("everywhere"):
-                by = found.extras["proven_by"]["lower"]
+                by = solution.extras["proven_by"]["lower"]
                 self.record.holds("a plan for every belief", by in ("vi", "sarsop"), by)
-        self.form(plan, found, oracle)
+        self.form(plan, solution, oracle)
 
-    def bounds(self, plan: Plan, found: Solution) -> None:
+    def bounds(self, plan: Plan, solution: Solution) -> None:
         """Bounds hold and do not cross, nor do those of two plans for one task."""
         task = (plan.kind == "psr", plan.horizon)
         low, high = self._bracket(*task)
-        record, lower = self.record, Fraction(found.lower)
+        record, lower = self.record, Fraction(solution.lower)
         record.at_most("lower <= V*", lower, high, NONE, "lower bound")
-        record.holds("horizon", found.horizon == plan.horizon, f"{found.horizon} steps")
-        value, rounded = Fraction(found.value), self.rounded
+        record.holds("horizon", solution.horizon == plan.horizon, f"{solution.horizon} steps")
+        value, rounded = Fraction(solution.value), self.rounded
         record.at_most("lower <= value", lower, value, rounded, "lower bound")
         record.at_most("value <= V*", value, high, rounded, "value")
-        record.holds("an upper bound", found.upper is not None, "none")
-        if found.upper is None:
+        record.holds("an upper bound", solution.upper is not None, "none")
+        if solution.upper is None:
             return
-        upper = Fraction(found.upper)
+        upper = Fraction(solution.upper)
         record.at_most("V* <= upper", low, upper, NONE, "upper bound")
         record.at_most("lower <= upper", lower, upper, NONE, "lower bound")
         below, above = self._claims.setdefault(task, (lower, upper))
@@ -153,34 +153,34 @@ class Checks:
         record.at_most("plans agree", below, upper, NONE, "the lower bound before, and upper one")
         self._claims[task] = max(lower, below), min(upper, above)
 
-    def loose(self, found: Solution, oracle: Oracle, epsilon: Fraction) -> None:
+    def loose(self, solution: Solution, oracle: Oracle, epsilon: Fraction) -> None:
         """Bounds are no worse than those that cost nothing."""
         allowed = (LOOSE + BACKUP * self.steps) * self.scale + epsilon / 1000
-        upper, lower = Fraction(found.upper or 0), Fraction(found.lower)
+        upper, lower = Fraction(solution.upper or 0), Fraction(solution.lower)
         self.record.at_most("upper <= MDP", upper, oracle.seen, allowed, "upper bound")
         self.record.at_most("blind <= lower", oracle.blind, lower, allowed, "best blind policy")
 
-    def everywhere(self, found: Solution, oracle: Oracle) -> None:
+    def everywhere(self, solution: Solution, oracle: Oracle) -> None:
         """A value function is within its epsilon of the optimal value at any belief."""
         belief = lottery(self.rng, len(self.exact.start))
-        at = np.array(belief, dtype=float) @ found.model.domain.corners
-        value = Fraction(float(found.value_at(at)[0]))
+        at = np.array(belief, dtype=float) @ solution.model.domain.corners
+        value = Fraction(float(solution.value_at(at)[0]))
         low, high = oracle.optimal(LIMIT, belief)
         off = max(low - value, value - high, NONE)
-        allowed = Fraction(found.epsilon or 0) + self.rounded
+        allowed = Fraction(solution.epsilon or 0) + self.rounded
         where = " ".join(f"{float(p):g}" for p in belief)
         self.record.at_most("|V - V*| <= epsilon", off, NONE, allowed, f"at {where}")
 
-    def form(self, plan: Plan, found: Solution, oracle: Oracle) -> None:
+    def form(self, plan: Plan, solution: Solution, oracle: Oracle) -> None:
         """A policy, followed or written to a file and read again, earns what is printed."""
         form = str(self.rng.choice(FORMS if plan.horizon is None else HORIZON_FORMS))
         elsewhere = plan.kind == "rpsr" and self.rng.random() < 0.5
-        system = self.pomdp if plan.kind == "belief" or elsewhere else found.model
-        earned = earned_by(found, form, system, oracle)
+        system = self.pomdp if plan.kind == "belief" or elsewhere else solution.model
+        earned = earned_by(solution, form, system, oracle)
         if earned is None:
             return
         allowed = (FORM + TIES * self.steps) * self.scale
-        promised = Fraction(found.lower if found.horizon is None else found.value)
+        promised = Fraction(solution.lower if solution.horizon is None else solution.value)
         self.record.at_most(f"{form} earns lower", promised, earned[1], allowed, "promised")
 
     # ---- what checks share
@@ -202,6 +202,6 @@ class Checks:
     def _bracket(self, psr: bool, horizon: int | None) -> Bracket:
         if (psr, horizon) not in self._brackets:
             oracle = self._oracle(psr)
-            found = oracle.optimal(LIMIT) if horizon is None else oracle.horizon(horizon)
-            self._brackets[psr, horizon] = found
+            bracket = oracle.optimal(LIMIT) if horizon is None else oracle.horizon(horizon)
+            self._brackets[psr, horizon] = bracket
         return self._brackets[psr, horizon]

@@ -182,20 +182,20 @@ def _plan(
 ) -> None:
     model = task.belief_model() if kind == "belief" else rpsr.rpsr(task)
     try:
-        found = rpsr.solve(model, planner, **OPTIONS.get(planner, {}))
+        plan = rpsr.solve(model, planner, **OPTIONS.get(planner, {}))
     except RpsrError as error:
         record.tally.refused[f"{planner}: {str(error).split(': ', 1)[1][:60]}"] += 1
         return
     record.tally.covered[f"{planner}, {kind}"] += 1
     low, high = bracket
-    assert found.upper is not None
-    record.at_most("lower <= V*", Fraction(found.lower), high, Fraction(0), "lower bound")
-    record.at_most("V* <= upper", low, Fraction(found.upper), Fraction(0), "upper bound")
-    record.at_most("lower <= upper", Fraction(found.lower), Fraction(found.upper), Fraction(0), "")
-    earned = exact_return(task, found)
+    assert plan.upper is not None
+    record.at_most("lower <= V*", Fraction(plan.lower), high, Fraction(0), "lower bound")
+    record.at_most("V* <= upper", low, Fraction(plan.upper), Fraction(0), "upper bound")
+    record.at_most("lower <= upper", Fraction(plan.lower), Fraction(plan.upper), Fraction(0), "")
+    earned = exact_return(task, plan)
     if earned is not None:
         allowed = EARNED * ending.scale
         record.at_most(
-            "policy earns lower", Fraction(found.lower), Fraction(earned), allowed, "promised"
+            "policy earns lower", Fraction(plan.lower), Fraction(earned), allowed, "promised"
         )
         record.at_most("policy <= V*", Fraction(earned), high, allowed, "earned")

@@ -40,37 +40,37 @@ FOLLOWED = 40  # beliefs at which a policy is asked
 
 
 def earned_by(
-    found: Solution, form: str, system: POMDP | LinearModel, oracle: Oracle
+    solution: Solution, form: str, system: POMDP | LinearModel, oracle: Oracle
 ) -> Bracket | None:
     """What a solution's policy earns in a form; None for a controller that is too large.
 
     system: what a file is read for.
     """
-    policy = _in_form(found, form, system)
+    policy = _in_form(solution, form, system)
     if isinstance(policy, FiniteStateController):
         return controller_value(oracle, policy)
-    if found.horizon is not None:
+    if solution.horizon is not None:
         followed = policy.policy() if isinstance(policy, PolicyTree) else policy
-        return horizon_value(oracle, followed, found.horizon)
+        return horizon_value(oracle, followed, solution.horizon)
     return followed_value(oracle, policy, FOLLOWED)
 
 
-def _in_form(found: Solution, form: str, system: POMDP | LinearModel) -> Any:
+def _in_form(solution: Solution, form: str, system: POMDP | LinearModel) -> Any:
     match form:
         case "greedy policy":
-            return found.policy()
+            return solution.policy()
         case "staged policy":
-            return StagedPolicy.of(found)
+            return StagedPolicy.of(solution)
         case "tree":
-            return PolicyTree.of(found)
+            return PolicyTree.of(solution)
         case "controller":
-            return extract_controller(found)
+            return extract_controller(solution)
     with TemporaryDirectory() as folder:
         path = Path(folder) / form
         if form == "controller.json":
-            save_policy(extract_controller(found), path, found.model)
+            save_policy(extract_controller(solution), path, solution.model)
         else:
-            save_policy(found, path)
+            save_policy(solution, path)
         return open_policy(path, system)
 
 

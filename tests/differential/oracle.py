@@ -60,7 +60,7 @@ class Process:
 
     def after(self, belief: Belief, a: int) -> list[tuple[int, int, Belief]]:
         """(observation, chance, next belief) of everything that may follow."""
-        found = []
+        followers = []
         for o, rows in enumerate(self.moves[a]):
             mass = [0] * self.states
             for s, b in enumerate(belief):
@@ -69,8 +69,8 @@ class Process:
                         mass[t] += b * p
             total = sum(mass)
             if total:
-                found.append((o, total >> FINE, tuple((m << FINE) // total for m in mass)))
-        return found
+                followers.append((o, total >> FINE, tuple((m << FINE) // total for m in mass)))
+        return followers
 
     def bracket(self, low: int, high: int, steps: Fraction) -> Bracket:
         """Fractions in the model's own rewards; steps: how many count, discounted."""
@@ -208,8 +208,8 @@ class Oracle:
     @cached_property
     def _blind(self) -> list[list[int]]:
         problem = Finite(self._moves, self.process.discount)
-        found = (problem.of([a] * self.process.states, []) for a in range(self.process.actions))
-        return [[value - off for value in values] for values, off in found]
+        evaluated = (problem.of([a] * self.process.states, []) for a in range(self.process.actions))
+        return [[value - off for value in values] for values, off in evaluated]
 
     @cached_property
     def _informed(self) -> list[list[int]]:

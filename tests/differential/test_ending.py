@@ -26,9 +26,9 @@ def test_a_bound_that_is_wrong_is_noticed(monkeypatch, change, law):
     """The optimum is known to 1e-29 in this task."""
 
     def wrong(model, planner, **options):
-        found = solve(model, planner, **options)
-        moved = {name: getattr(found, name) + by for name, by in change.items()}
-        return replace(found, **moved)
+        plan = solve(model, planner, **options)
+        moved = {name: getattr(plan, name) + by for name, by in change.items()}
+        return replace(plan, **moved)
 
     index = next(i for i in range(100) if _width(i) < 1e-20)
     monkeypatch.setattr(ending, "PLANNERS", ("sarsop", "hsvi", "auto"))

@@ -24,10 +24,10 @@ def shifted(**by):
     """`solve`, with an error added to numbers of its solutions."""
 
     def shift(model, planner):
-        found = solve(model, planner)
+        plan = solve(model, planner)
         for name, amount in by.items():
-            object.__setattr__(found, name, getattr(found, name) + amount)
-        return found
+            object.__setattr__(plan, name, getattr(plan, name) + amount)
+        return plan
 
     return shift
 
@@ -45,21 +45,21 @@ def shifted(**by):
 )
 def test_a_bound_that_is_moved_is_found(monkeypatch, by, law):
     monkeypatch.setattr(checks, "solve", shifted(**by))
-    found = Counter()
+    laws = Counter()
     for index in range(8):
-        found += broken(index)
-    assert found[law] >= 8  # many more than any mistake of the planners themselves
+        laws += broken(index)
+    assert laws[law] >= 8  # many more than any mistake of the planners themselves
 
 
 def test_a_policy_that_earns_less_is_found(monkeypatch):
     def backwards(model, planner):
-        found = solve(model, planner)
-        negated = replace(found.value_function, vectors=-found.vectors)
-        return replace(found, value_function=negated)
+        plan = solve(model, planner)
+        negated = replace(plan.value_function, vectors=-plan.vectors)
+        return replace(plan, value_function=negated)
 
     def short():
-        found = sum((broken(index) for index in range(20)), Counter())
-        return sum(count for law, count in found.items() if law.endswith("earns lower"))
+        laws = sum((broken(index) for index in range(20)), Counter())
+        return sum(count for law, count in laws.items() if law.endswith("earns lower"))
 
     before = short()
     monkeypatch.setattr(checks, "solve", backwards)

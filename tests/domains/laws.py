@@ -16,15 +16,15 @@ def named_outcomes(pomdp: POMDP) -> NamedOutcomes:
     assert table is not None
     edges, entries = record.outcome_entries()
     rows = record.transition.row_of_entry()
-    found: NamedOutcomes = {}
+    outcomes: NamedOutcomes = {}
     for k, (edge, entry) in enumerate(zip(edges.tolist(), entries.tolist(), strict=True)):
         a, s = divmod(int(rows[edge]), n)
         t, o = int(record.transition.indices[edge]), int(record.emission.indices[entry])
         seen = record.emission.fractions(int(record.emission_row_of_edge()[edge]))
         probability = record.transition.fractions(a * n + s)[t] * seen[o]
         key = (pomdp.actions[a], pomdp.states[s], pomdp.states[t], pomdp.observations[o])
-        found[key] = (probability, table[int(record.rewards.index[k])])
-    return found
+        outcomes[key] = (probability, table[int(record.rewards.index[k])])
+    return outcomes
 
 
 def mirrored(outcomes: NamedOutcomes, swaps: Mapping[str, str]) -> NamedOutcomes:

@@ -34,11 +34,12 @@ def test_every_generator_takes_keywords_with_defaults_and_a_discount(name):
     assert build(f"{name}:discount=1/3").record.discount == Fraction(1, 3)
 
 
-def test_numbers_and_truth_values_are_read_as_what_they_are():
+def test_numbers_truth_values_and_text_are_read_as_what_they_are():
     assert build("tiger:accuracy=.75") == generator("tiger")(accuracy=Fraction(3, 4))
     assert build("tag:slips=False") == generator("tag")(slips=False)
     assert build("rock-sample:n=3,k=2") == generator("rock-sample")(n=3, k=2)
     assert build("rock-sample:half_distance=2") == generator("rock-sample")(half_distance=2)
+    assert build("rock-sample:start=x3y1") == generator("rock-sample")(start=(3, 1))
 
 
 def test_an_unknown_name_is_answered_with_near_ones():

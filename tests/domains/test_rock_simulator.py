@@ -32,11 +32,12 @@ def test_names_are_those_of_the_domain():
 
 def test_steps_are_those_of_the_domain():
     simulator, pomdp, states, index = small()
-    found, gone = pomdp.outcomes, pomdp.states.index("gone")
+    outcomes, gone = pomdp.outcomes, pomdp.states.index("gone")
     table = {}
     for row in zip(
-        found.action.tolist(), found.state.tolist(), found.next_state.tolist(),
-        found.observation.tolist(), found.probability.tolist(), found.reward.tolist(), strict=True,
+        outcomes.action.tolist(), outcomes.state.tolist(), outcomes.next_state.tolist(),
+        outcomes.observation.tolist(), outcomes.probability.tolist(), outcomes.reward.tolist(),
+        strict=True,
     ):  # fmt: skip
         table[row[:4]] = row[4:]
     place = {tuple(row): int(i) for row, i in zip(states.tolist(), index, strict=True)}

@@ -53,6 +53,18 @@ def test_the_sensor_halves_its_efficiency_over_the_half_distance(half_distance: 
             assert good["good"].denominator <= 10**6
 
 
+@pytest.mark.parametrize("start", [(2, 1), "x2y1"])
+def test_the_rover_starts_on_the_cell_that_is_given(start: tuple[int, int] | str) -> None:
+    model, usual = rock_sample(n=3, k=2, start=start), rock_sample(n=3, k=2)
+    chances = dict(zip(model.states, model.start.tolist(), strict=True))
+    assert {state for state, chance in chances.items() if chance} == {
+        f"x2y1-{worth}" for worth in ("gg", "gb", "bg", "bb")
+    }
+    assert set(chances.values()) == {0, 0.25}
+    assert moves(model) == moves(usual)
+    assert rock_sample(n=3, k=2, start=(0, 1)) == usual
+
+
 def test_sampling_spoils_the_rock_and_nothing_else() -> None:
     model = rock_sample(n=3, k=2, rocks=[(1, 1), (2, 0)])
     follow, earned = moves(model), earnings(model)
@@ -89,14 +101,20 @@ def test_parameters_are_checked() -> None:
         rock_sample(n=3, k=2, rocks=[(0, 0), (0, 0)])
     with pytest.raises(ValueError, match=r"\(3, 0\), which is off the grid"):
         rock_sample(n=3, k=1, rocks=[(3, 0)])
+    with pytest.raises(ValueError, match=r"start is \(0, 3\), which is off the grid of n = 3"):
+        rock_sample(n=3, k=1, start=(0, 3))
+    with pytest.raises(ValueError, match="start is 'x-1y0', but must be a cell such as x0y1"):
+        rock_sample(n=3, k=1, start="x-1y0")
+    with pytest.raises(ValueError, match=r"start is \(0,\), but must be a cell"):
+        rock_sample(n=3, k=1, start=(0,))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="half_distance is 0"):
         rock_sample(half_distance=0)
-    with pytest.raises(ValueError, match="n=300, k=20000 has so many states"):
+    with pytest.raises(ValueError, match="n=300, k=20000 makes more states than half of"):
         rock_sample(n=300, k=20000)
 
 
 def test_a_size_is_refused_by_the_memory_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chances, "machine_memory", lambda: 2.0 * 400 * 17 * 7)
     assert len(rock_sample(n=2, k=2).states) == 17
-    with pytest.raises(ValueError, match="n=3, k=2 has so many states"):
+    with pytest.raises(ValueError, match="n=3, k=2 makes more states than half of"):
         rock_sample(n=3, k=2)

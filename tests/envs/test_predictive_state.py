@@ -65,8 +65,8 @@ def test_the_cores_predictions_instead_of_coordinates(learned):
     assert state == pytest.approx(model.start @ model.coordinates)
     with pytest.raises(ModelError, match="a belief model has no core set; leave out core=True"):
         PredictiveState(make(pomdp), pomdp, core=True)
-    told = rf"model \(learned by {learned.estimator}\) has no core set; leave out core=True"
-    with pytest.raises(ModelError, match=told):
+    message = rf"model \(learned by {learned.estimator}\) has no core set; leave out core=True"
+    with pytest.raises(ModelError, match=message):
         PredictiveState(make(pomdp), learned, core=True)
 
 
@@ -98,16 +98,16 @@ def test_vector_environments_in_every_autoreset_mode(mode, kind):
         begins = over if mode is AutoresetMode.NEXT_STEP else np.zeros(4, dtype=bool)
         over = rest[1] | rest[2]
         ended += over.sum()
-        for i, each in enumerate(filters):
+        for i, one in enumerate(filters):
             if begins[i]:
-                each.start()
+                one.start()
                 continue
             last = info["final_obs"][i] if mode is AutoresetMode.SAME_STEP and over[i] else seen[i]
-            each.update(int(actions[i]), int(last))
+            one.update(int(actions[i]), int(last))
             if mode is AutoresetMode.SAME_STEP and over[i]:
-                assert wrapped_info["final_obs"][i] == pytest.approx(each.state)
-                each.start()
-        assert states == pytest.approx(np.array([each.state for each in filters]), abs=1e-12)
+                assert wrapped_info["final_obs"][i] == pytest.approx(one.state)
+                one.start()
+        assert states == pytest.approx(np.array([one.state for one in filters]), abs=1e-12)
     assert ended > 10
 
 
@@ -156,5 +156,7 @@ def test_models_of_other_systems_are_refused():
         PredictiveState(numbered, stairs())
     env = PredictiveState(make(stairs({3: 1})), stairs({1: 1}))
     env.reset(seed=0)
-    with pytest.raises(ImpossibleObservation, match="it is not a model of this environment"):
+    with pytest.raises(
+        ImpossibleObservation, match="not a model of this environment; give another"
+    ):
         env.step(0)

@@ -121,11 +121,11 @@ def test_an_environment_without_names_is_told_how_to_get_them():
     env = Machine(named=False)
     with pytest.raises(InputError, match="whose actions are 0, 1; if these are") as caught:
         record(env, plan, 1)
-    told = "name them, in the environment's order: action_space = rpsr.envs.NamedDiscrete("
-    assert f"{told}['run', 'repair'])" in str(caught.value)
+    message = "name them, in the environment's order: action_space = rpsr.envs.NamedDiscrete("
+    assert f"{message}['run', 'repair'])" in str(caught.value)
     env.action_space = NamedDiscrete(["run", "repair"])
-    told = "none of its observations exists in the environment, whose observations are 0, 1; if"
-    with pytest.raises(InputError, match=told) as caught:
+    message = "none of its observations exists in the environment, whose observations are 0, 1; if"
+    with pytest.raises(InputError, match=message) as caught:
         record(env, plan, 1)
     assert "observation_space = rpsr.envs.NamedDiscrete(['bad', 'good'])" in str(caught.value)
     with pytest.raises(InputError, match=r"observation_space = rpsr.envs.NamedDiscrete\("):

@@ -115,14 +115,14 @@ def test_the_kernel_uncompiled():
     hallway = rpsr.load("hallway")
     tables = HiddenStates(hallway)
     rng = np.random.default_rng(0)
-    batch, found = 64, []
+    batch, results = 64, []
     inputs = rng.random(batch), rng.integers(5, size=batch), rng.random(batch) < 0.2
     for run in (advance, advance.py_func):
         states, seen, paid = np.arange(batch) % 60, np.empty(batch, dtype=np.int64), np.empty(batch)
         fixed = tables.outcomes, tables.rewards, tables.n_states, len(hallway.observations)
         run(*fixed, *inputs, states, seen, paid)
-        found.append((states, seen, paid))
-    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+        results.append((states, seen, paid))
+    assert all(np.array_equal(a, b) for a, b in zip(*results, strict=True))
 
 
 def test_the_mean_return_is_the_exact_one():

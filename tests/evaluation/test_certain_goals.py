@@ -43,10 +43,10 @@ def doors(listening=True):
 
 
 def test_a_goal_is_reached_for_certain_exactly_if_the_right_door_can_be_known():
-    found = rpsr.almost_sure(doors(), "goal", avoiding="pit")
-    assert found.possible
-    assert found.supports[0] == ("l", "r")
-    assert found.winning[0] == ("listen",)
+    answer = rpsr.almost_sure(doors(), "goal", avoiding="pit")
+    assert answer.possible
+    assert answer.supports[0] == ("l", "r")
+    assert answer.winning[0] == ("listen",)
     assert not rpsr.almost_sure(doors(listening=False), "goal", avoiding="pit").possible
     # Without hearing anything, the goal is not certain even if pits are no matter: pits absorb.
     assert not rpsr.almost_sure(doors(listening=False), "goal").possible
@@ -69,9 +69,9 @@ def test_a_strategy_may_need_chance():
         reward=lambda *outcome: Fraction(0),
         discount="0.9",
     )
-    found = rpsr.almost_sure(pomdp, "goal")
-    assert found.winning[0] == ("leave-a", "leave-b")
-    assert exact_return(rpsr.reach("goal").task(pomdp), found.strategy) == pytest.approx(1)
+    answer = rpsr.almost_sure(pomdp, "goal")
+    assert answer.winning[0] == ("leave-a", "leave-b")
+    assert exact_return(rpsr.reach("goal").task(pomdp), answer.strategy) == pytest.approx(1)
 
 
 def test_more_supports_than_the_limit_are_refused_with_the_limit():
@@ -109,9 +109,9 @@ def naive(pomdp, goal, avoid):
     """Whether the goal is almost surely reached, by the definition, over all sets of states."""
     n = len(pomdp.states)
     sets = [
-        frozenset(each)
-        for each in chain.from_iterable(combinations(range(n), k) for k in range(n + 1))
-        if goal not in each
+        frozenset(members)
+        for members in chain.from_iterable(combinations(range(n), k) for k in range(n + 1))
+        if goal not in members
     ]
 
     chances = [
@@ -160,8 +160,8 @@ def naive(pomdp, goal, avoid):
 
 @given(small())
 def test_the_answer_is_that_of_the_definition_and_the_strategy_reaches_the_goal(pomdp):
-    found = rpsr.almost_sure(pomdp, 3, avoiding=2)
-    assert found.possible == naive(pomdp, 3, 2)
-    if found.possible:
+    answer = rpsr.almost_sure(pomdp, 3, avoiding=2)
+    assert answer.possible == naive(pomdp, 3, 2)
+    if answer.possible:
         task = rpsr.reach(3, avoiding=2).task(pomdp)
-        assert exact_return(task, found.strategy) == pytest.approx(1, abs=1e-9)
+        assert exact_return(task, answer.strategy) == pytest.approx(1, abs=1e-9)

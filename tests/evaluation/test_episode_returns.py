@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.evaluation.oracle import random_table
 from tests.models.builders import pomdps
 from tests.predictive.rationals import process
+from tests.strategies import few
 
 from rpsr import ImpossibleObservation, InputError
 from rpsr.domains import build
@@ -31,10 +32,10 @@ def all_histories(pomdp, steps):
     """Every possible history of a number of steps, and its probability under uniform actions."""
     D = process(pomdp)
     sides = len(pomdp.actions), len(pomdp.observations)
-    found = [([], pomdp.record.start.fractions(0))]
+    histories = [([], pomdp.record.start.fractions(0))]
     for _ in range(steps):
         longer = []
-        for history, weights in found:
+        for history, weights in histories:
             for a, o in np.ndindex(sides):
                 moved = {}
                 for s, w in weights.items():
@@ -42,17 +43,17 @@ def all_histories(pomdp, steps):
                         moved[t] = moved.get(t, Fraction(0)) + w * p / sides[0]
                 if moved:
                     longer.append(([*history, (a, o)], moved))
-        found = longer
-    flat = np.array([step for history, _ in found for step in history]).reshape(-1, 2)
+        histories = longer
+    flat = np.array([step for history, _ in histories for step in history]).reshape(-1, 2)
     log = Trajectories(
         action_names=pomdp.actions,
         observation_names=pomdp.observations,
         actions=flat[:, 0],
         observations=flat[:, 1],
-        offsets=np.arange(len(found) + 1) * steps,
-        terminated=np.zeros(len(found), dtype=bool),
+        offsets=np.arange(len(histories) + 1) * steps,
+        terminated=np.zeros(len(histories), dtype=bool),
     )
-    return log, np.array([float(sum(weights.values())) for _, weights in found])
+    return log, np.array([float(sum(weights.values())) for _, weights in histories])
 
 
 @pytest.mark.parametrize("name", EIGHT)
@@ -65,7 +66,7 @@ def test_pomdp_and_rpsr_agree_on_every_trajectory(name):
 
 
 @given(pomdps(), st.integers(0, 2**32 - 1))
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 def test_pomdp_and_rpsr_agree_on_random_models(pomdp, seed):
     table = random_table(seed, pomdp, 2)
     log = simulate(pomdp, table, episodes=10, steps=20, seed=seed, ends=False)
@@ -83,7 +84,7 @@ def test_an_accurate_psr_agrees_too():
 
 
 @given(pomdps(), st.sampled_from([None, 0.5, 1.0]))
-@settings(max_examples=20)
+@settings(max_examples=few(20))
 def test_returns_add_up_what_a_filter_expects(pomdp, discount):
     log = uniform_log(pomdp, episodes=4, steps=6)
     model = rpsr(pomdp)
@@ -98,7 +99,7 @@ def test_returns_add_up_what_a_filter_expects(pomdp, discount):
 
 
 @given(pomdps())
-@settings(max_examples=15)
+@settings(max_examples=few(15))
 def test_all_histories_average_to_the_exact_value(pomdp):
     assume(len(pomdp.actions) * len(pomdp.observations) <= 6)
     log, chances = all_histories(pomdp, 3)

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 from tests.models.test_filter import garbage, one_by_one
+from tests.strategies import few
 
 from rpsr.domains.catalogue import build
 from rpsr.evaluation import evaluate, exact_return, returns, simulate
@@ -15,7 +16,7 @@ from rpsr.evaluation.episode_returns import recorded_returns
 from rpsr.models import DenseOperators, LinearModel, Unknown
 
 
-@settings(max_examples=40)
+@settings(max_examples=few(40))
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=24), st.integers(0, 2**32 - 1))
 def test_episodes_are_those_of_the_robust_filter(numbers, seed):
     """Every observation was possible to it, and it expected every reward.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.evaluation.oracle import choice_of, expected_return, random_table
 from tests.evaluation.test_simulation import Repeats
 from tests.models.builders import Sizes, pomdps, random_exact, rotated
+from tests.strategies import few
 
 from rpsr import ImpossibleObservation, ModelError
 from rpsr.domains import build
@@ -32,7 +33,7 @@ from rpsr.predictive.rewards import reconstruct
 
 
 @given(pomdps(), st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 def test_every_history_in_fractions(pomdp, seed, nodes, mixed):
     assume(len(pomdp.actions) * len(pomdp.observations) <= 6)
     table = random_table(seed, pomdp, nodes, mixed=mixed)
@@ -44,7 +45,7 @@ def test_every_history_in_fractions(pomdp, seed, nodes, mixed):
 
 
 @given(pomdps(), st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
+@settings(max_examples=few(15))
 def test_a_psrs_rewards_are_those_of_the_reconstruction(pomdp, seed):
     assume(len(pomdp.actions) * len(pomdp.observations) <= 6)
     table = random_table(seed, pomdp, 2)
@@ -57,7 +58,7 @@ def test_a_psrs_rewards_are_those_of_the_reconstruction(pomdp, seed):
 
 
 @given(pomdps(), st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 def test_the_infinite_horizon_is_the_limit_of_many_steps(pomdp, seed, nodes, mixed):
     table = random_table(seed, pomdp, nodes, mixed=mixed)
     most = exact_return(pomdp, table, steps=400)  # at discount 0.9 what follows is below 1e-16

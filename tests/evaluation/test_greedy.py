@@ -1,7 +1,10 @@
 """Greedy policies as controllers: only what can happen is computed, and not too much of it."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from tests.planning.lottery import lottery
 
 from rpsr.domains import build
 from rpsr.evaluation import greedy
@@ -52,3 +55,11 @@ def test_actions_are_those_of_each_state_even_if_states_repeat():
     expected = [policy.action_at(state) for state in states]
     assert greedy.greedy_actions(policy, states, 0).tolist() == expected
     assert len(greedy._distinct(states)[0]) == 41
+
+
+@pytest.mark.parametrize("rare", [Fraction(1, 10**3), Fraction(1, 10**9)])
+def test_a_rare_observation_has_a_node(rare):
+    model = lottery(rare).belief_model()
+    table = greedy.tabulate(AlphaPolicy(model, np.zeros((1, 2)), actions=np.array([0])))
+    assert table is not None
+    assert table.successors[:, 0].tolist() == [[0, 1], [-1, 1]]

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.evaluation.oracle import random_table
 from tests.models.builders import pomdps
 from tests.models.test_terminal import loop
+from tests.strategies import few
 
 from rpsr import episodic
 from rpsr.evaluation import kernels
@@ -33,7 +34,7 @@ def test_an_alias_table_holds_its_probabilities(rows):
 
 
 @given(ROWS)
-@settings(max_examples=20)
+@settings(max_examples=few(20))
 def test_alias_tables_uncompiled(rows):
     indptr = np.cumsum([0, *map(len, rows)])
     compiled = kernels.alias_tables(indptr, np.concatenate(rows))
@@ -47,7 +48,7 @@ def test_alias_tables_uncompiled(rows):
     st.integers(1, 3),
     st.booleans(),
 )
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 def test_episodes_uncompiled(pomdp, seed, nodes, holes):
     system, table = HiddenStates(pomdp), random_table(seed, pomdp, nodes)
     successors = table.successors.copy()
@@ -56,7 +57,7 @@ def test_episodes_uncompiled(pomdp, seed, nodes, holes):
     logs, lengths = [], []
     for run in (kernels.episodes, kernels.episodes.py_func):
         log = np.zeros((4, 9, 5), dtype=np.int64)
-        found = run(
+        steps = run(
             np.random.default_rng(seed),
             system.outcomes,
             final_observations(pomdp),
@@ -66,13 +67,13 @@ def test_episodes_uncompiled(pomdp, seed, nodes, holes):
             log,
         )
         logs.append(log)
-        lengths.append(found)
+        lengths.append(steps)
     assert np.array_equal(*logs)
     assert np.array_equal(*lengths)
 
 
 @given(pomdps(), st.integers(0, 2**32 - 1), st.integers(1, 3), st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=few(15))
 def test_a_walk_uncompiled(pomdp, seed, nodes, holes):
     table, n = random_table(seed, pomdp, nodes), len(pomdp.states)
     entries = entries_of(pomdp.belief_model().operators.as_process())
@@ -84,11 +85,11 @@ def test_a_walk_uncompiled(pomdp, seed, nodes, holes):
     if holes:
         successors[0, :, 0] = -1
     shares = np.random.default_rng(seed).dirichlet(np.ones(nodes * n)).reshape(nodes, n)
-    found = []
+    results = []
     for run in (kernels.walk, kernels.walk.py_func):
         after = np.zeros_like(shares)
         lost = run(kernels.Steps(indptr, *parts), table.probabilities, successors, shares, after)
-        found.append((*lost, after))
+        results.append((*lost, after))
         assert holes or (lost[0] == 0 and after.sum() == pytest.approx(1))
-    assert found[0][:3] == found[1][:3]
-    assert np.array_equal(found[0][3], found[1][3])
+    assert results[0][:3] == results[1][:3]
+    assert np.array_equal(results[0][3], results[1][3])

@@ -1,6 +1,8 @@
 """Simulation: what is possible happens as often as it should, and seeds decide everything."""
 
+from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +12,13 @@ from scipy.stats import chisquare
 from tests.evaluation.oracle import random_table
 from tests.models.builders import Sizes, pomdps, random_exact
 from tests.models.test_terminal import loop, street
+from tests.planning.lottery import lottery
+from tests.strategies import few
 
 from rpsr import ImpossibleObservation, InputError, ModelError, episodic
 from rpsr.domains import build
 from rpsr.evaluation import StochasticController, simulate, simulate_blocks
+from rpsr.evaluation.systems import FilteredStates
 from rpsr.models.terminal import final_observations
 from rpsr.planning import (
     AlphaPolicy,
@@ -77,7 +82,7 @@ class Drawn(Repeats):
 
 
 @given(pomdps(), st.integers(0, 2**32 - 1), st.booleans())
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 def test_every_step_is_an_outcome_of_the_model(pomdp, seed, compiled):
     table = random_table(seed, pomdp, 2)
     policy = table if compiled else Repeats(len(pomdp.actions))
@@ -128,6 +133,25 @@ def test_observations_come_as_often_as_they_should(way):
     counts = np.zeros(expected.shape)
     np.add.at(counts, (a[0], o[0], a[1], o[1]), 1)
     assert chisquare(counts.ravel(), episodes * expected.ravel()).pvalue > 1e-3
+
+
+class LastDraw:
+    """A generator whose every number is the middle of [1 - width, 1)."""
+
+    def __init__(self, width):
+        self.drawn = 1 - float(width) / 2
+
+    def random(self, size):
+        return np.full(size, self.drawn)
+
+
+@pytest.mark.parametrize("rare", [Fraction(1, 10**3), Fraction(1, 10**9)])
+def test_a_linear_model_draws_rare_observations(rare):
+    """A number above 1 - rare selects the jackpot, which has this probability."""
+    system, waits = FilteredStates(lottery(rare).belief_model()), np.zeros(4, dtype=np.int64)
+    generators: list[Any] = [LastDraw(width) for width in (rare, 4 * rare)]
+    seen = [system.step(rng, system.begin(rng, 4), waits)[1].tolist() for rng in generators]
+    assert seen == [[1] * 4, [0] * 4]
 
 
 def test_linear_models_pay_what_they_expect():

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from rpsr import load
 from rpsr.cli.app import main
+from rpsr.evaluation import evaluate
 from rpsr.io.temporary import SUFFIX
 from rpsr.logs import read_logs
 from rpsr.models.as_model import as_linear
@@ -56,7 +57,7 @@ def _rows(path: Path) -> object:
 def _same_rows(one: Path, other: Path) -> bool:
     """Whether rows are equal, but for times."""
     rows = ([json.loads(line) for line in path.read_bytes().splitlines()] for path in (one, other))
-    first, second = ([row | {"seconds": 0} for row in found] for found in rows)
+    first, second = ([row | {"seconds": 0} for row in part] for part in rows)
     return first == second
 
 
@@ -64,24 +65,40 @@ def _log(path: Path) -> object:
     return read_logs(path)
 
 
-def _planned(path: Path) -> object:
-    model = as_linear(load("hallway"))
-    return load_policy(path, model) if path.suffix == ".json" else load_checkpoint(path, model)
+def _solve(name: str, source: str, epsilon: float) -> Verb:
+    """Planning with a checkpoint, c.ckpt, and a policy, p.json.
 
-
-def _same_goal(one: Path, other: Path) -> bool:
-    """Whether both plans reach their goal, and their bounds can both be true.
-
-    A planner that resumes has other vectors than one that was never killed.
+    A planner that resumes has other vectors than one that was never killed. So two checkpoints are
+    the same if both reach the goal and their bounds can both be true, and two policies if each
+    earns at least the lower bound beside it.
     """
-    if one.suffix == ".json":
-        return True
-    model = as_linear(load("hallway"))
-    first, second = (load_checkpoint(path, model) for path in (one, other))
-    assert first.upper is not None
-    assert second.upper is not None
-    reached = max(first.upper - first.lower, second.upper - second.lower) <= EPSILON
-    return reached and max(first.lower, second.lower) <= min(first.upper, second.upper)
+
+    def check(path: Path) -> object:
+        model = as_linear(load(source))
+        return load_policy(path, model) if path.suffix == ".json" else load_checkpoint(path, model)
+
+    def same(one: Path, other: Path) -> bool:
+        model = as_linear(load(source))
+        plans = [load_checkpoint(path.with_name("c.ckpt"), model) for path in (one, other)]
+        if one.suffix == ".json":
+            pairs = zip((one, other), plans, strict=True)
+            return all(_earns(source, path, plan.lower) for path, plan in pairs)
+        bounds = [(plan.lower, plan.upper) for plan in plans if plan.upper is not None]
+        lowers, uppers = zip(*bounds, strict=True)
+        reached = len(bounds) == 2 and all(upper - lower <= epsilon for lower, upper in bounds)
+        return reached and max(lowers) <= min(uppers)
+
+    words = ("solve", source, "--planner", "sarsop", "--epsilon", str(epsilon))
+    return Verb(name, (*words, "--checkpoint", "c.ckpt", "-o", "p.json"), check, same)
+
+
+def _earns(source: str, path: Path, lower: float) -> bool:
+    """Whether a policy earns a lower bound when simulated: five standard errors are allowed for."""
+    pomdp = load(source)
+    policy = load_policy(path, as_linear(pomdp))
+    (row,) = evaluate(pomdp, policy, models=["pomdp"], episodes=EPISODES, seed=0)
+    assert row.stderr is not None
+    return row.mean + 5 * row.stderr + (row.cut_off or 0.0) >= lower
 
 
 def _reproduced(path: Path) -> object:
@@ -98,14 +115,13 @@ def _reproduced(path: Path) -> object:
     return content
 
 
-EPSILON = 0.6
+EPISODES = 1000
 DOMAINS = ("tiger", "loadunload", "shuttle")
-SOLVE = ("solve", "hallway", "--planner", "sarsop", "--epsilon", str(EPSILON))
 LEARN = ("learn", "../log.jsonl", "--estimator", "spectral", "--discount", "0.9")
 VERBS = {
     verb.name: verb
     for verb in (
-        Verb("solve", (*SOLVE, "--checkpoint", "c.ckpt", "-o", "p.json"), _planned, _same_goal),
+        _solve("solve", "hallway", 0.6),
         Verb("accuracy", ("accuracy", *DOMAINS, "-o", "rows.jsonl"), _rows, _same_rows),
         Verb("simulate", ("simulate", "tiger", "-o", "log.jsonl", "--episodes", "30"), _log),
         Verb("learn", (*LEARN, "-o", "model.rpsr"), load),
@@ -113,6 +129,9 @@ VERBS = {
         Verb("reproduce", ("reproduce", "--quick", "--out", ".", "--jobs", "1"), _reproduced),
     )
 }
+
+
+SMALL_SOLVE = _solve("small solve", "shuttle", 0.1)
 
 
 def run(verb: Verb, folder: Path, seconds: float) -> int | None:
@@ -146,8 +165,8 @@ def run(verb: Verb, folder: Path, seconds: float) -> int | None:
 
 def files(folder: Path) -> list[str]:
     """The files of a folder by name, without temporary ones."""
-    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return [str(path.relative_to(folder)) for path in found if path.suffix != SUFFIX]
+    paths = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return [str(path.relative_to(folder)) for path in paths if path.suffix != SUFFIX]
 
 
 def _check(verb: Verb, folder: Path) -> None:

@@ -5,8 +5,10 @@ import signal
 import sys
 import threading
 import traceback
+import warnings
 from functools import cache
 
+import numba
 import pytest
 
 from rpsr import load, solve
@@ -40,26 +42,48 @@ def in_a_copy(work):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 
+LEARN = ["learn", "LOG", "--estimator", "spectral", "--discount", "0.9"]
 TARGETS = {
     "convert.pomdp": ["convert", "hallway", "OUT.pomdp"],
     "convert.rpsr": ["convert", "hallway", "OUT.rpsr"],
     "simulate.parquet": ["simulate", "tiger", "-o", "OUT.parquet", "--episodes", "99"],
     "solve.json": ["solve", "hallway", "--planner", "qmdp", "-o", "OUT.json"],
     "accuracy.jsonl": ["accuracy", "tiger", "-o", "OUT.jsonl"],
+    "report.html": ["report", "tiger", "-o", "OUT.html", "--time-limit", "1"],
+    "checkpoint": ["solve", "tiger", "--planner", "sarsop", "--checkpoint", "OUT.ckpt"],
+    "certificate": ["solve", "tiger", "--planner", "sarsop", "--certificate", "OUT.json"],
+    "learn.rpsr": [*LEARN, "-o", "OUT.rpsr"],
 }
+
+
+def arguments_of(name, log, out="OUT"):
+    """The words of a target, with the files that LOG and OUT stand for."""
+    words = [str(log) if word == "LOG" else word for word in TARGETS[name]]
+    return [word.replace("OUT", out) for word in words]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    path = tmp_path_factory.mktemp("log") / "log.jsonl"
+    assert main(["simulate", "tiger", "-o", str(path), "--episodes", "30", "--steps", "20"]) == 0
+    words = [str(path) if word == "LOG" else word for word in LEARN]
+    assert main([*words, "-o", str(path.with_suffix(".rpsr"))]) == 0  # compiles kernels
+    return path
 
 
 @forks
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_full_disk_is_one_line_and_leaves_nothing(name, tmp_path, monkeypatch):
+def test_a_full_disk_is_one_line_and_leaves_nothing(name, log, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def work():
         import resource
 
+        # Kernels that no earlier test has compiled stay in memory (see `test_kernel_cache`).
+        warnings.filterwarnings("ignore", "compiled kernels cannot be saved")
         resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))  # as if the disk were full
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        return main(TARGETS[name])
+        return main(arguments_of(name, log))
 
     code, said = in_a_copy(work)
     assert code == 1
@@ -72,11 +96,15 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(name, tmp_path, monkeypatch)
 
 @forks
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_folder_that_nobody_can_write_is_one_line(name, capsys):
-    arguments = [word.replace("OUT", "/proc/out") for word in TARGETS[name]]
-    assert main(arguments) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+def test_a_folder_that_nobody_can_write_is_one_line(name, log, capsys):
+    capsys.readouterr()
+    assert main(arguments_of(name, log, out="/proc/out")) == 1
+    *notes, line = capsys.readouterr().err.splitlines()
     assert line.startswith("rpsr: /proc/out.")
+    notes = [note for note in notes if "compiling kernels" not in note]  # the first run only
+    assert notes == (
+        ["rpsr: the log is too short to test whether a PSR is enough"] * ("LOG" in TARGETS[name])
+    )
 
 
 @forks
@@ -161,10 +189,50 @@ def test_two_first_runs_share_an_empty_cache_of_kernels(tmp_path, monkeypatch):
     def third():
         from kernel_of_two_runs import twice
 
-        found = twice(21)
-        return 0 if found == 42 and sum(twice.stats.cache_hits.values()) == 1 else 1
+        doubled = twice(21)
+        return 0 if doubled == 42 and sum(twice.stats.cache_hits.values()) == 1 else 1
 
     assert in_a_copy(third)[0] == 0
+
+
+@forks
+def test_kernels_that_a_full_disk_cannot_keep_are_in_memory_with_one_note(tmp_path, monkeypatch):
+    source = KERNEL + KERNEL.replace("twice", "double")
+    (tmp_path / "kernel_without_room.py").write_text(source.replace("2", "3"))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path / "kept"))
+
+    def before():
+        from kernel_without_room import twice
+
+        return twice(14)
+
+    assert in_a_copy(before) == (42, "")
+    (tmp_path / "kernel_without_room.py").write_text(source)  # what is kept is stale from now on
+
+    def work():
+        import resource
+
+        from kernel_without_room import double, twice
+
+        # As if the disk were full: small indices are saved, and machine code is not.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3000, 3000))
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        with warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always")
+            answer = twice(11) + double(10)
+        (note,) = notes
+        assert "compiled kernels cannot be saved (File too large)" in str(note.message)
+        return answer
+
+    assert in_a_copy(work) == (42, "")
+
+    def with_room():
+        from kernel_without_room import double, twice
+
+        return twice(11) + double(10)
+
+    assert in_a_copy(with_room) == (42, "")
 
 
 # Planners whose course depends on no clock.
@@ -174,6 +242,14 @@ PLANS = (
     ("shuttle", "hsvi", {"max_iterations": 5}),
     ("shuttle", "perseus", {"max_points": 10, "max_iterations": 5, "seed": 3}),
     ("tiger", "vi", {"horizon": 3}),
+    ("tiger", "enumeration", {"horizon": 2}),
+    ("tiger", "policy-iteration", {"epsilon": 1}),
+    ("tiger", "pbvi", {"max_iterations": 3}),
+    ("tiger", "qmdp", {}),
+    ("tiger", "fib", {}),
+    ("tiger", "q-learning", {"max_iterations": 200, "seed": 3}),
+    ("loadunload", "reachable", {}),
+    ("loadunload", "auto", {}),
 )
 
 
@@ -184,21 +260,21 @@ def model(name):
 
 def planned(task):
     name, planner, options = task
-    found = solve(model(name), planner, **options)
-    return found.lower, found.upper, found.vectors.tobytes(), found.actions.tobytes()
+    plan = solve(model(name), planner, **options)
+    return plan.lower, plan.upper, plan.vectors.tobytes(), plan.actions.tobytes()
 
 
 def test_threads_plan_as_one_thread_does():
-    found = [None] * (2 * len(PLANS))
-    together = threading.Barrier(len(found))
+    answers = [None] * (2 * len(PLANS))
+    together = threading.Barrier(len(answers))
 
     def work(i):
         together.wait()
-        found[i] = planned(PLANS[i % len(PLANS)])
+        answers[i] = planned(PLANS[i % len(PLANS)])
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(found))]
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(len(answers))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == 2 * [planned(task) for task in PLANS]
+    assert answers == 2 * [planned(task) for task in PLANS]

@@ -2,6 +2,7 @@
 
 Prints each kind of failure once, with a small input (in the folder `--keep`, if given), and the
 number of inputs. Exit 0: nothing failed; 1: something did.
+`--collect 5 --keep FOLDER` writes small inputs instead that end in different ways.
 With `--atheris`, the coverage-guided fuzzer of that name drives the same entry point.
 """
 
@@ -13,8 +14,10 @@ import sys
 from pathlib import Path
 
 NAMES = (
-    *("pomdp", "pomdpx", "prism", "drn", "native", "policy", "alpha", "pg", "sarsop", "jsonl"),
-    *("csv", "parquet", "checkpoint", "certificate", "rows"),
+    *("pomdp", "pomdpx", "prism", "drn", "native", "policy", "npz", "alpha", "pg", "sarsop"),
+    *("jsonl", "csv", "parquet", "checkpoint", "certificate", "rows", "learned", "carried"),
+    *("stochastic", "moments", "jsonl-parts", "csv-parts", "parquet-parts"),
+    *("pieces", "timings", "classics"),
 )
 
 
@@ -26,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, help="inputs per reader")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="for inputs that fail")
+    parser.add_argument("--collect", type=int, metavar="N", help="N small inputs into --keep")
     parser.add_argument("--atheris", action="store_true", help="guided by coverage")
     given = parser.parse_args(arguments)
     if given.atheris:
@@ -33,19 +37,26 @@ def main(arguments: list[str] | None = None) -> int:
         from tests.fuzz.guided import fuzz_guided
 
         return fuzz_guided(given.reader, given.seconds, given.seed, given.keep)
-    from tests.fuzz.loop import run
+    from tests.fuzz.loop import collect, run
     from tests.fuzz.readers import READERS
 
+    if given.collect and given.keep is None:
+        parser.error("--collect needs --keep FOLDER")
     inputs = failures = 0
     for name in NAMES if given.reader == "all" else [given.reader]:
         reader = READERS[name]
+        if given.collect:
+            asked = {"seed": given.seed, "seconds": given.seconds, "most": given.collect}
+            print(f"{name}: {collect(reader, target=given.keep, **asked)} written", flush=True)
+            continue
         tally = run(
             reader, seed=given.seed, seconds=given.seconds, count=given.count, keep=given.keep
         )
         counted = ", ".join(f"{key} ({n})" for key, n in tally.failures.items()) or "no failure"
         print(f"{name}: {tally.inputs:,} inputs, {counted}", flush=True)
         inputs, failures = inputs + tally.inputs, failures + len(tally.failures)
-    print(f"{inputs:,} inputs, {failures} kinds of failure", flush=True)
+    if not given.collect:
+        print(f"{inputs:,} inputs, {failures} kinds of failure", flush=True)
     return 1 if failures else 0
 
 

@@ -53,12 +53,12 @@ def _fuzz(name: str, seconds: float, seed: int, keep: Path | None, folder: Path)
     def one_input(data: bytes) -> None:
         nonlocal inputs
         path.write_bytes(data)
-        found, inputs = ending(reader, path), inputs + 1
-        if found.failure is not None:
-            failures[found.key] += 1
-            if failures[found.key] == 1:
-                report(reader, data, found, keep)
-        if found.failure is not None or inputs % 100 == 0:
+        ended, inputs = ending(reader, path), inputs + 1
+        if ended.failure is not None:
+            failures[ended.key] += 1
+            if failures[ended.key] == 1:
+                report(reader, data, ended, keep)
+        if ended.failure is not None or inputs % 100 == 0:
             (folder / "counted").write_text(f"{inputs} {len(failures)}")
 
     def mutated(data: bytes, longest: int, number: int) -> bytes:

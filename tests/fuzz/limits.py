@@ -1,8 +1,11 @@
 """One input, read within limits: what it ended in, and whether that is a failure.
 
-The limits are a second of processor time and 256 MiB of memory on top of what the process has. The
-system enforces both: memory that is not there raises `MemoryError`, and a signal interrupts a
-reader that takes too long. A reader that does not return to Python is ended by a second signal.
+What RPSR_READ_LIMIT allows is a plan: readers estimate what they need, and do not count every copy.
+The promise is that a file of up to a megabyte takes at most twice as much memory, on top of what
+the process has, and a second of processor time per 128 MiB. It is tested with a limit of 128 MiB,
+or with the value of the variable. The system enforces both: memory that is not there raises
+`MemoryError`, and a signal interrupts a reader that takes too long. A reader that does not return
+to Python is ended by a second signal.
 """
 
 from __future__ import annotations
@@ -22,11 +25,11 @@ from types import FrameType
 from tests.fuzz.readers import Reader
 
 from rpsr.errors import LONGEST, RpsrError
-from rpsr.io.allowance import VARIABLE
+from rpsr.io.allowance import VARIABLE, allowance
 
-SECONDS, MEMORY = 1.0, 2**28
-ALLOWED = "128MiB"  # what readers may plan to take: they do not count every copy
-HOPELESS = 10.0  # seconds after which the process is ended
+ALLOWED = 2**27  # bytes that readers may plan to take, unless the variable says otherwise
+SECONDS = 1.0  # of processor time for these bytes
+HOPELESS = 10.0  # times as long, after which the process is ended
 
 ENFORCED = sys.platform == "linux"
 _DETAILS = re.compile(r"'[^']*'|\"[^\"]*\"|[-+.\d][-+.,\de/]*")
@@ -49,8 +52,8 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 @contextmanager
-def limits(seconds: float = SECONDS, memory: int = MEMORY) -> Generator[None]:
-    """Inside, processor time and memory are limited, on Linux."""
+def limits(seconds: float | None = None) -> Generator[None]:
+    """Inside, processor time and memory are limited, on Linux. seconds: other than the promise."""
     if not ENFORCED:
         yield
         return
@@ -59,12 +62,15 @@ def limits(seconds: float = SECONDS, memory: int = MEMORY) -> Generator[None]:
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm", encoding="ascii") as file:
         held = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    resource.setrlimit(resource.RLIMIT_AS, (held + memory, hard))
     given = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = ALLOWED if given is None else given
+    os.environ[VARIABLE] = str(ALLOWED) if given is None else given
+    allowed = max(ALLOWED, allowance(0))
+    if seconds is None:
+        seconds = SECONDS * allowed / ALLOWED
+    resource.setrlimit(resource.RLIMIT_AS, (held + 2 * allowed, hard))
     signal.signal(signal.SIGPROF, _interrupt)
     signal.setitimer(signal.ITIMER_PROF, seconds)
-    signal.setitimer(signal.ITIMER_VIRTUAL, HOPELESS)  # its signal ends a process
+    signal.setitimer(signal.ITIMER_VIRTUAL, HOPELESS * seconds)  # its signal ends a process
     try:
         yield
     finally:

@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from zlib import crc32
 
 from tests.fuzz.limits import Ending, ending
 from tests.fuzz.mutations import LARGEST, damaged
@@ -28,6 +29,7 @@ from tests.fuzz.seeds import kept_inputs
 POOL = 2000  # inputs
 HEAD = 16  # bytes of a length in shared memory
 LOOP_FAILED = 70  # exit status of the child
+SMALL = 4000  # bytes of an input that is collected
 SHRINKS = 300  # attempts to make a failing input smaller
 
 
@@ -52,14 +54,14 @@ def endings(
         data = waiting.pop() if waiting else damaged(reader.name, rng, *rng.choices(pool, k=2))
         path.write_bytes(data)
         yield data, Ending("")  # about to be read
-        found = ending(reader, path, limited=limited)
-        if found.failure is None and found.key not in seen:
-            seen.add(found.key)
+        ended = ending(reader, path, limited=limited)
+        if ended.failure is None and ended.key not in seen:
+            seen.add(ended.key)
             if len(pool) < POOL:
                 pool.append(data)
             else:
                 pool[rng.randrange(len(pool))] = data
-        yield data, found
+        yield data, ended
 
 
 def run(
@@ -104,6 +106,42 @@ def run(
     return total
 
 
+def collect(reader: Reader, *, seed: int, seconds: float, most: int, target: Path) -> int:
+    """Write small inputs that end in different ways, the rarest ones found; how many."""
+    smallest: dict[str, bytes] = {}
+    counts = Counter[str]()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for data in reader.seeds:
+            path = folder / f"seed{reader.suffix}"
+            path.write_bytes(data)
+            ending(reader, path, limited=False)
+        ends = time.monotonic() + seconds
+        for data, ended in endings(reader, seed, folder):
+            if ended.key and ended.failure is None:
+                counts[ended.key] += 1
+                if len(data) < len(smallest.get(ended.key, data + b" ")):
+                    smallest[ended.key] = data
+            if time.monotonic() > ends:
+                break
+        (target / reader.name).mkdir(parents=True, exist_ok=True)
+        written, rarest = 0, sorted(smallest, key=lambda key: (counts[key], key))
+        for key in rarest:
+            if written == most:
+                break
+            if len(smallest[key]) < SMALL:
+                data = _shrunk(reader, smallest[key], Ending(key), folder)
+                (target / reader.name / _file_name(reader, key, data)).write_bytes(data)
+                written += 1
+    return written
+
+
+def _file_name(reader: Reader, key: str, data: bytes) -> str:
+    """A name by the ending and the content."""
+    words = "-".join("".join(c if c.isalnum() else " " for c in key).split())[:50]
+    return f"{words}-{crc32(data):08x}{reader.suffix}".lower()
+
+
 def _add(total: Tally, path: Path) -> None:
     for line in path.read_text().splitlines() if path.exists() else []:
         number, _, key = line.partition(" ")
@@ -134,15 +172,15 @@ def _child(
         path = folder / f"seed{reader.suffix}"
         path.write_bytes(data)
         ending(reader, path, limited=False)
-    for data, found in endings(reader, seed, folder):
-        if not found.key:
+    for data, ended in endings(reader, seed, folder):
+        if not ended.key:
             begin(data)
             continue
         inputs += 1
-        if found.failure is not None:
-            if not failures[found.key]:
-                report(reader, _shrunk(reader, data, found, folder), found, keep)
-            failures[found.key] += 1
+        if ended.failure is not None:
+            if not failures[ended.key]:
+                report(reader, _shrunk(reader, data, ended, folder), ended, keep)
+            failures[ended.key] += 1
         done = time.monotonic() > ends or inputs == count
         if done or inputs % 500 == 0:  # a crash loses the count of the last few
             lines = [f"{inputs} inputs", *(f"{n} {key}" for key, n in failures.items())]
@@ -151,15 +189,15 @@ def _child(
             return
 
 
-def _shrunk(reader: Reader, data: bytes, found: Ending, folder: Path) -> bytes:
+def _shrunk(reader: Reader, data: bytes, ended: Ending, folder: Path) -> bytes:
     """A smaller input with the same failure."""
     path, size, tries = folder / f"smaller{reader.suffix}", len(data) // 2, 0
-    while size and tries < SHRINKS and not found.key.startswith("TooSlow"):
+    while size and tries < SHRINKS and not ended.key.startswith("TooSlow"):
         at, changed = 0, False
         while at < len(data) and tries < SHRINKS:
             shorter, tries = data[:at] + data[at + size :], tries + 1
             path.write_bytes(shorter)
-            if ending(reader, path).key == found.key:
+            if ending(reader, path).key == ended.key:
                 data, changed = shorter, True
             else:
                 at += size
@@ -167,13 +205,13 @@ def _shrunk(reader: Reader, data: bytes, found: Ending, folder: Path) -> bytes:
     return data
 
 
-def report(reader: Reader, data: bytes, found: Ending, keep: Path | None) -> None:
+def report(reader: Reader, data: bytes, ended: Ending, keep: Path | None) -> None:
     """Print a failure, and keep its input."""
-    print(f"{reader.name}: {found.failure}", flush=True)
+    print(f"{reader.name}: {ended.failure}", flush=True)
     if keep is None:
         print(f"  {data[:100]!r}", flush=True)
         return
     target = keep / reader.name
     target.mkdir(parents=True, exist_ok=True)
-    name = "".join(c if c.isalnum() else "-" for c in found.key)[:60]
+    name = "".join(c if c.isalnum() else "-" for c in ended.key)[:60]
     (target / f"{name}-{len(data)}{reader.suffix}").write_bytes(data)

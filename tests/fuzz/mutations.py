@@ -8,6 +8,7 @@ import json
 import random
 import re
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -115,16 +116,31 @@ def change_word(rng: random.Random, data: bytes) -> bytes:
 
 
 def change_number(rng: random.Random, data: bytes) -> bytes:
-    found = list(_NUMBERS.finditer(data[:20000]))
-    if not found:
+    numbers = list(_NUMBERS.finditer(data[:20000]))
+    if not numbers:
         return insert(rng, data)
-    number = rng.choice(found)
+    number = rng.choice(numbers)
     text = rng.choice(NUMBERS) if rng.random() < 0.6 else b"%d" % rng.randrange(-3, 20)
     return data[: number.start()] + text + data[number.end() :]
 
 
 BYTES = (flip_bit, drop, cut_off, insert, repeat, shuffle_bytes)
 TEXT = (change_line, change_word, change_word, change_number, change_number, drop, insert, repeat)
+
+
+def grow(rng: random.Random, data: bytes, size: int = LARGEST) -> bytes:
+    """A stretch of lines, or of a line, repeated until the file has about a given size."""
+    if rng.random() < 0.7:
+        lines = data.splitlines(keepends=True)
+        begin = rng.randrange(len(lines))
+        end = min(len(lines), begin + rng.choice((1, 1, 2, 5)))
+        before, block = b"".join(lines[:begin]), b"".join(lines[begin:end])
+    else:
+        first, last = _cut(rng, data)
+        before, block = data[:first], data[first:last]
+    after = data[len(before) + len(block) :]
+    times = max(1, (size - len(before) - len(after)) // max(1, len(block)))
+    return before + block * times + after
 
 
 def splice(rng: random.Random, one: bytes, other: bytes) -> bytes:
@@ -193,9 +209,20 @@ def damage_archive(rng: random.Random, data: bytes, other: bytes) -> bytes:
     if header.get("kind") == "pomdp" and rng.random() < 0.8:
         header = header | {"digest": _digest(header, arrays)}
     try:
-        return pack_archive(header, arrays)[:LARGEST]
+        packed = pack_archive(header, arrays)
     except (TypeError, ValueError, UnicodeEncodeError):
         return damage(rng, data, other)
+    return (change_directory(rng, packed) if rng.random() < 0.05 else packed)[:LARGEST]
+
+
+def change_directory(rng: random.Random, data: bytes) -> bytes:
+    """State another size, another method or other flags of a member of a zip."""
+    entries = [match.start() for match in re.finditer(b"PK\x01\x02", data)]
+    # Where the central directory has them: flags, method, size when packed, and size.
+    at, width = rng.choice(((8, 2), (10, 2), (20, 4), (24, 4), (24, 4)))
+    begin = rng.choice(entries) + at
+    value = rng.choice((0, 1, 8, 9, 12, 14, 93, 1000, 2**16 - 1, 2**31, 2**32 - 1))
+    return data[:begin] + (value % 256**width).to_bytes(width, "little") + data[begin + width :]
 
 
 def _digest(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
@@ -209,6 +236,7 @@ def _digest(header: dict[str, Any], arrays: dict[str, Any]) -> Any:
 VALUES: tuple[Any, ...] = (
     *(0, 1, -1, 2**31, 2**63, 10**400, 0.5, -0.0, 1e300, True, None, "", "a", "\x1b", "1/0"),
     *([], {}, [[]], ["a", "a"], [0], {"a": 0}, "9" * 5000, "1e999999", "\ud800"),
+    *("0x1f", "-0x1", "0x" + "f" * 3998, "0x1.8p-3", "0x1p9999", "22/7"),
 )
 
 
@@ -324,17 +352,90 @@ def damage_lines_of_json(rng: random.Random, data: bytes, other: bytes) -> bytes
     return text.encode()[:LARGEST] + b"\n"
 
 
+def damage_carried(rng: random.Random, data: bytes, other: bytes) -> bytes:
+    """Changes to the model that a policy file contains, or to the rest of the file."""
+    try:
+        document = json.loads(data)
+        model = b64decode(document["carries"])
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return damage_lines_of_json(rng, data, other)
+    if rng.random() < 0.5:
+        return damage_lines_of_json(rng, data, other)
+    document["carries"] = b64encode(damage_archive(rng, model, model)).decode("ascii")
+    return json.dumps(document).encode()[:LARGEST]
+
+
+BLOCK = 512  # bytes of a header in a tar
+CHECKSUM = slice(148, 156)
+
+
+def damage_tar(rng: random.Random, data: bytes, other: bytes) -> bytes:
+    """Changes to the headers of a tar with right checksums, to its bytes, or to those packed."""
+    try:
+        tar = bytearray(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
+    except (OSError, EOFError, zlib.error):
+        return damage(rng, data, other)
+    headers = [at for at in range(0, len(tar), BLOCK) if tar[at + 257 : at + 262] == b"ustar"]
+    if not headers or rng.random() < 0.3:
+        return damage(rng, data, other)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        at = rng.choice(headers)
+        # Where a header has the name, the size, the kind, the target of a link, and the prefix.
+        begin, width = rng.choice(
+            ((0, 100), (124, 12), (124, 12), (156, 1), (157, 100), (345, 155))
+        )
+        value = rng.choice(TAR_VALUES)[:width]
+        tar[at + begin : at + begin + len(value)] = value
+        block = bytearray(tar[at : at + BLOCK])
+        block[CHECKSUM] = b" " * 8
+        block[CHECKSUM] = b"%06o\0 " % sum(block)
+        tar[at : at + BLOCK] = block
+    changed = bytes(tar) if rng.random() < 0.7 else damage(rng, bytes(tar), other)
+    return (gzip.compress(changed, 1, mtime=0) if rng.random() < 0.7 else changed)[:LARGEST]
+
+
+# Where a header has the name, the size, the kind, the target of a link, and the prefix.
+TAR_FIELDS = ((0, 100), (124, 12), (124, 12), (156, 1), (157, 100), (345, 155))
+TAR_VALUES = (
+    *(b"0", b"1", b"2", b"5", b"7", b"g", b"x", b"L", b"K", b"S", b"V", b"\0", b"lamp.POMDP\0"),
+    *(b"00000000000\0", b"00000001000\0", b"77777777777\0", b"\x80" + b"\0" * 10 + b"\xff"),
+    *(b"\xff" * 12, b"-1\0", b"..\0", b"/etc\0", b"a/" * 50, b"\xff\xfe", b"30 size=99999999\n"),
+)
+
+
 DAMAGES: dict[str, Callable[[random.Random, bytes, bytes], bytes]] = {
     "native": damage_archive,
     "checkpoint": damage_archive,
+    "npz": damage_archive,
     "parquet": damage_table,
     "policy": damage_lines_of_json,
     "jsonl": damage_lines_of_json,
     "certificate": damage_lines_of_json,
     "rows": damage_lines_of_json,
+    "learned": damage_archive,
+    "carried": damage_carried,
+    "stochastic": damage_lines_of_json,
+    "moments": damage_archive,
+    "jsonl-parts": damage_lines_of_json,
+    "parquet-parts": damage_table,
+    "pieces": damage_lines_of_json,
+    "timings": damage_lines_of_json,
+    "classics": damage_tar,
 }
 
 
+GROWN = 0.01  # of the inputs: reading one takes as long as reading hundreds of others
+
+
 def damaged(reader: str, rng: random.Random, data: bytes, other: bytes) -> bytes:
-    """A damaged file of a reader."""
+    """A damaged file of a reader; few of them are grown to a megabyte, or packed, to more."""
+    if data and rng.random() < GROWN:
+        packed = data[:2] == b"\x1f\x8b"
+        try:
+            data = gzip.decompress(data) if packed else data
+        except (OSError, EOFError, zlib.error):
+            return data
+        if not packed or rng.random() < 0.5:
+            return grow(rng, data)[:LARGEST] if data else data
+        return gzip.compress(grow(rng, data, 8 * LARGEST), 1, mtime=0)[:LARGEST] if data else data
     return DAMAGES.get(reader, damage)(rng, data, other)

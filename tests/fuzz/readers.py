@@ -10,19 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from math import isfinite
 from pathlib import Path
+from unittest.mock import patch
 from zlib import crc32
 
 from tests.fuzz.seeds import LAMP, MEMBERS, seeds_of
 
-from rpsr import POMDP, LinearModel, accuracy, load, psr, rpsr, solve, verify
+from rpsr import POMDP, LinearModel, accuracy, load, psr, rpsr, simulate, solve, verify
 from rpsr.evaluation.policy_files import open_policy
+from rpsr.evaluation.stochastic_files import stochastic_file
+from rpsr.io.classics.checksums import Classic, unpack
 from rpsr.io.pomdp.reader import parse_pomdp
-from rpsr.logs import read_logs
+from rpsr.learning import Moments
+from rpsr.logs import Trajectories, read_logs, stream_logs
 from rpsr.models.as_model import as_linear
 from rpsr.planning.as_policy import as_policy
 from rpsr.planning.files.checkpoint import load_checkpoint
 from rpsr.predictive.survey import QUESTION, Row
+from rpsr.reproduce.pieces import Piece, Store
+from rpsr.reproduce.run import earlier_seconds
 from rpsr.row_file import RowFile
 from rpsr.shards import merged
 
@@ -58,10 +65,10 @@ def _use(model: POMDP | LinearModel) -> None:
 
 
 def _policy(path: Path) -> str:
-    found = open_policy(path, lamp())
-    policy = as_policy(found, lamp())
+    stored = open_policy(path, lamp())
+    policy = as_policy(stored, lamp())
     policy.reset()
-    return f"{type(found).__name__} {policy.act()}"
+    return f"{type(stored).__name__} {policy.act()}"
 
 
 def _log(path: Path) -> str:
@@ -78,29 +85,80 @@ def _checkpoint(path: Path) -> str:
 @cache
 def _truth() -> tuple[float, float, int, int, bool]:
     """An interval that contains the lamp's optimal value, its ranks, and its accuracy."""
-    plan, found = solve(lamp(), "vi", epsilon=1e-9), accuracy(lamp())
+    plan, measured = solve(lamp(), "vi", epsilon=1e-9), accuracy(lamp())
     assert plan.upper is not None
-    return plan.lower, plan.upper, len(psr(lamp()).core), len(rpsr(lamp()).core), found.accurate
+    return plan.lower, plan.upper, len(psr(lamp()).core), len(rpsr(lamp()).core), measured.accurate
 
 
 def _certificate(path: Path) -> str:
     """What is proven must be true."""
-    found, (low, high, psr_rank, rpsr_rank, accurate) = verify(lamp(), path), _truth()
-    assert found.lower is None or found.lower <= high
-    assert found.upper is None or found.upper >= low
-    assert found.controller_value is None or found.controller_value <= high
-    assert found.psr_rank in (None, psr_rank)
-    assert found.rpsr_rank in (None, rpsr_rank)
-    assert found.accurate in (None, accurate)
-    return f"{found.lower is None} {found.upper is None} {found.psr_rank} {found.controller_value}"
+    proof, (low, high, psr_rank, rpsr_rank, accurate) = verify(lamp(), path), _truth()
+    assert proof.lower is None or proof.lower <= high
+    assert proof.upper is None or proof.upper >= low
+    assert proof.controller_value is None or proof.controller_value <= high
+    assert proof.psr_rank in (None, psr_rank)
+    assert proof.rpsr_rank in (None, rpsr_rank)
+    assert proof.accurate in (None, accurate)
+    return f"{proof.lower is None} {proof.upper is None} {proof.psr_rank} {proof.controller_value}"
 
 
 def _rows(path: Path) -> str:
     """A file of rows is merged, and a survey continues it."""
-    found = merged([path])
-    found.content(), found.notes()
+    whole = merged([path])
+    whole.content(), whole.notes()
     kept = RowFile(path, QUESTION, fields=tuple(Row.__annotations__)).rows()
-    return f"{len(found.rows)} {len(found.missing)} {len(kept)}"
+    return f"{len(whole.rows)} {len(whole.missing)} {len(kept)}"
+
+
+def _moments(path: Path) -> str:
+    """What is read is added to, if it was made for logs of the lamp."""
+    moments = Moments.load(path)
+    moments.add(_log_of_lamp())
+    total = moments + moments
+    return f"{total.nodes.shape} {total.stats.shape} {moments.plan.depth} {moments.plan.behaviour}"
+
+
+@cache
+def _log_of_lamp() -> Trajectories:
+    return simulate(lamp(), "uniform", episodes=5, steps=4, seed=1, rewards=True)
+
+
+def _parts(path: Path) -> str:
+    """The parts of a log have the steps of the whole."""
+    with patch("rpsr.logs.stream.PARTITION", 5):
+        stream = stream_logs(path)
+        parts = stream.partitions()
+        steps = [sum(chunk.steps for chunk in part) for part in parts]
+    assert sum(steps) == sum(chunk.steps for chunk in stream)
+    return f"{len(parts)} {stream.names}"
+
+
+def _stochastic(path: Path) -> str:
+    drawn = stochastic_file(path, as_linear(lamp()))
+    return "no stochastic controller" if drawn is None else f"{drawn.title()} {drawn.first}"
+
+
+def _piece(path: Path) -> str:
+    """The answer to a question that has the file's name."""
+    answer, why_not = Store(path.parent).find(Piece(path.stem))
+    return f"{why_not.removeprefix(str(path))} {None if answer is None else len(answer)}"
+
+
+def _timings(path: Path) -> str:
+    seconds = earlier_seconds(path)
+    assert all(map(isfinite, seconds.values()))
+    return f"{len(seconds)}"
+
+
+def _classics(path: Path) -> str:
+    """Half of the files are read as archives, half as one text."""
+    wire = path.read_bytes()
+    place = "ejs.tar.gz" if crc32(wire) & 1 else "lamp.POMDP.gz"
+    texts = unpack(wire, place, CLASSICS, 2**16)
+    return f"{sorted(texts)} {place}"
+
+
+CLASSICS = tuple(Classic(name, f"{name}.POMDP", "", 500) for name in ("lamp", "one"))
 
 
 @dataclass(frozen=True)
@@ -131,6 +189,7 @@ READERS = {
         Reader("drn", ".drn", _model),
         Reader("native", ".rpsr", _model),
         Reader("policy", ".json", _policy),
+        Reader("npz", ".npz", _policy),
         Reader("alpha", ".alpha", _policy),
         Reader("pg", ".pg", _policy),
         Reader("sarsop", ".policy", _policy),
@@ -140,5 +199,15 @@ READERS = {
         Reader("checkpoint", ".ckpt", _checkpoint),
         Reader("certificate", ".json", _certificate),
         Reader("rows", ".jsonl", _rows),
+        Reader("learned", ".rpsr", _model),
+        Reader("carried", ".json", _policy),
+        Reader("stochastic", ".json", _stochastic),
+        Reader("moments", ".npz", _moments),
+        Reader("jsonl-parts", ".jsonl", _parts),
+        Reader("csv-parts", ".csv", _parts),
+        Reader("parquet-parts", ".parquet", _parts),
+        Reader("pieces", ".json", _piece),
+        Reader("timings", ".json", _timings),
+        Reader("classics", ".tar.gz", _classics),
     )
 }

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 from tests.io.drn.files import DOORS as DRN_DOORS
 from tests.io.pomdpx.files import DIAGRAMS, ROVER
 from tests.io.prism.files import COMMANDS, LABELS
@@ -17,11 +20,13 @@ from tests.io.prism.files import DOORS as PRISM_DOORS
 from rpsr import POMDP, Solution, certify, solve
 from rpsr.io.pomdp.reader import parse_pomdp
 from rpsr.io.pomdpx.writer import format_pomdpx
+from rpsr.logs import Trajectories
+from rpsr.models.linear import LinearModel
 from rpsr.models.store import native_bytes
 from rpsr.predictive import psr, rpsr
 
-DATA = Path(__file__).parents[1] / "data" / "fuzz"  # inputs of earlier failures, by reader
-MEMBERS = ("native", "checkpoint")  # readers of archives
+DATA = Path(__file__).parents[1] / "data" / "fuzz"  # inputs that are kept, by reader
+MEMBERS = ("native", "npz", "checkpoint", "moments", "learned")  # readers of archives
 
 LAMP = """\
 discount: 0.9
@@ -123,14 +128,28 @@ def _save_model(path: Path) -> None:
     save(_lamp(), path)
 
 
-def _policy() -> Iterator[bytes]:
+def _policies(name: str) -> Iterator[bytes]:
     from rpsr.planning import extract_controller, save_policy
 
     lamp = _lamp()
     tree = solve(lamp, "vi", horizon=2)
     other = solve(psr(lamp), "vi", epsilon=0.5)
     for policy in (_plan(), tree, other, extract_controller(_plan())):
-        yield from _written("p.json", lambda path, policy=policy: save_policy(policy, path, lamp))
+        yield from _written(name, lambda path, policy=policy: save_policy(policy, path, lamp))
+
+
+def _policy() -> Iterator[bytes]:
+    from rpsr.planning.files.vector_arrays import as_json
+    from rpsr.planning.value.value_function import PartialVectors
+
+    yield from _policies("p.json")
+    first = next(_policies("p.json"))
+    yield gzip.compress(first, mtime=0)
+    document = json.loads(first)
+    count = len(document["vector_actions"])
+    state = np.arange(count) % 3
+    parts = PartialVectors(np.arange(count + 1), state, state - 0.5, -4.0, 3)
+    yield json.dumps(document | {"format_version": 2, "vectors": as_json(parts)}).encode()
 
 
 def _classic(suffix: str) -> Callable[[], Iterator[bytes]]:
@@ -153,7 +172,7 @@ def _log(suffix: str, **options: bool) -> Iterator[bytes]:
     from rpsr import simulate
     from rpsr.logs import write_logs
 
-    log = simulate(_lamp(), "uniform", episodes=3, steps=4, seed=0, **options)
+    log = simulate(_lamp(), "uniform", episodes=3, steps=4, seed=0, rewards=True, **options)
     yield from _written(f"log{suffix}", lambda path: write_logs(log, path))
 
 
@@ -189,6 +208,7 @@ def _certificate() -> Iterator[bytes]:
     lamp = _lamp()
     plan = solve(lamp, "sarsop", epsilon=0.1, keep_points=True)
     yield from _written("c.json", certify(plan).save)
+    yield from _written("c.json.gz", certify(plan).save)
     yield from _written("c.json", certify_controller(extract_controller(_plan()), lamp).save)
     yield from _written("c.json", lambda path: save_rank_certificate(lamp, path))
 
@@ -205,6 +225,97 @@ def _rows() -> Iterator[bytes]:
     yield (json.dumps(manifest | {"items": [["a"], ["b"], ["c"]]}) + "\n" + lines).encode()
 
 
+def _learning_log() -> Trajectories:
+    from rpsr import simulate
+
+    return simulate(_lamp(), "uniform", episodes=60, steps=6, seed=0, rewards=True)
+
+
+def _learned_models() -> Iterator[LinearModel]:
+    from rpsr.learning import LastKTable, SpectralPSR, SpectralRPSR
+
+    options = {"rank": 2, "discount": 0.9}
+    for estimator in (
+        SpectralRPSR(**options),
+        SpectralPSR(**options),
+        LastKTable(k=1, discount=0.9),
+    ):
+        yield estimator.fit(_learning_log()).model_
+
+
+def _learned() -> Iterator[bytes]:
+    yield from map(native_bytes, _learned_models())
+
+
+def _carried() -> Iterator[bytes]:
+    from rpsr.planning import save_policy
+
+    for model in _learned_models():
+        plan = solve(model, "pbvi", max_points=5, max_iterations=2)
+        yield from _written("p.json", lambda path, plan=plan: save_policy(plan, path))
+
+
+def _stochastic() -> Iterator[bytes]:
+    from rpsr.evaluation import StochasticController
+    from rpsr.evaluation.stochastic_files import save_stochastic
+
+    two = StochasticController(
+        *(("press", "look"), ("nothing", "bright")),
+        np.array([[0.25, 0.75], [1, 0]]),
+        np.array([[[0, 1], [1, 1]], [[0, 0], [1, -1]]]),
+    )
+    for controller in (StochasticController.stationary(_lamp()), two):
+        yield from _written("p.json", lambda path, made=controller: save_stochastic(made, path))
+
+
+def _moments() -> Iterator[bytes]:
+    from rpsr.learning import Moments, Survey, WindowPlan
+
+    log = _learning_log()
+    survey = Survey.of([log])
+    for plan in (
+        WindowPlan.of(survey, tests=1, histories=1),
+        WindowPlan.of(survey, tests=2, histories=1, behaviour="blind", operators=False),
+        WindowPlan.of(survey, tests=1, histories=2, behaviour="blind", anchored=True),
+    ):
+        yield from _written("moments.npz", Moments.of([log], plan).save)
+
+
+def _row_groups() -> Iterator[bytes]:
+    from pyarrow import parquet
+
+    for whole in _parquet():
+        table, buffer = parquet.read_table(BytesIO(whole)), BytesIO()
+        parquet.write_table(table, buffer, row_group_size=3)
+        yield buffer.getvalue()
+
+
+def _pieces() -> Iterator[bytes]:
+    from rpsr.reproduce.pieces import Piece, Store
+
+    answer = {"errors": [0.25, None, 1e-9], "names": {"lamp": "ä"}, "accurate": True}
+    yield from _written("input.json", lambda path: Store(path.parent).keep(Piece("input"), answer))
+
+
+def _timings() -> Iterator[bytes]:
+    yield b'{"pieces": {"errors-lamp": 0.25, "returns": 3, "corpus-a": 1e3}, "seconds": 4.5}'
+
+
+def _tars() -> Iterator[bytes]:
+    """Archives as a server sends them: in the formats of tar, with folders and long names."""
+    texts = {"ejs/lamp.POMDP": LAMP, "ejs/one.POMDP": ONE, "ejs/" + "n" * 120 + ".txt": "no"}
+    for form in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+        buffer = BytesIO()
+        with tarfile.open(fileobj=buffer, mode="w", format=form) as archive:
+            for name, text in texts.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(text)
+                if form != tarfile.USTAR_FORMAT or len(name) < 100:
+                    archive.addfile(member, BytesIO(text.encode()))
+        yield gzip.compress(buffer.getvalue(), mtime=0)
+        yield buffer.getvalue()
+
+
 _MAKERS: dict[str, Callable[[], Iterator[bytes]]] = {
     "pomdp": _pomdp,
     "pomdpx": _pomdpx,
@@ -212,6 +323,7 @@ _MAKERS: dict[str, Callable[[], Iterator[bytes]]] = {
     "drn": _drn,
     "native": _native,
     "policy": _policy,
+    "npz": lambda: _policies("p.npz"),
     "alpha": _classic("alpha"),
     "pg": _classic("pg"),
     "sarsop": _sarsop,
@@ -221,6 +333,16 @@ _MAKERS: dict[str, Callable[[], Iterator[bytes]]] = {
     "checkpoint": _checkpoint,
     "certificate": _certificate,
     "rows": _rows,
+    "learned": _learned,
+    "carried": _carried,
+    "stochastic": _stochastic,
+    "moments": _moments,
+    "jsonl-parts": _jsonl,
+    "csv-parts": _csv,
+    "parquet-parts": _row_groups,
+    "pieces": _pieces,
+    "timings": _timings,
+    "classics": _tars,
 }
 
 
@@ -231,5 +353,5 @@ def seeds_of(reader: str) -> list[bytes]:
 
 
 def kept_inputs(reader: str) -> list[Path]:
-    """Inputs that once failed."""
+    """Inputs that once failed, and small ones that end in different ways."""
     return sorted(path for path in (DATA / reader).glob("*") if path.is_file())

@@ -3,6 +3,7 @@
 CONTRIBUTING.md says how to fuzz for longer.
 """
 
+import gzip
 import io
 import os
 import random
@@ -15,9 +16,9 @@ from pyarrow import parquet
 from tests.fuzz.__main__ import NAMES, main
 from tests.fuzz.limits import ENFORCED, TooSlow, ending, limits
 from tests.fuzz.loop import endings, run
-from tests.fuzz.mutations import damage_table
+from tests.fuzz.mutations import LARGEST, damage_table, grow
 from tests.fuzz.readers import READERS, Reader
-from tests.fuzz.seeds import DATA, kept_inputs
+from tests.fuzz.seeds import DATA, LAMP, kept_inputs
 
 from rpsr.errors import LONGEST, InputError
 
@@ -30,6 +31,12 @@ def test_every_reader_can_be_named():
     assert {path.name for path in DATA.iterdir()} <= set(NAMES)
 
 
+@pytest.fixture
+def memory_only(monkeypatch):
+    """No test depends on a clock."""
+    monkeypatch.setattr("tests.fuzz.limits.SECONDS", 60.0)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_damaged_files_end_in_a_value_or_in_one_line(name, tmp_path):
     reader = READERS[name]
@@ -37,17 +44,34 @@ def test_damaged_files_end_in_a_value_or_in_one_line(name, tmp_path):
         path = tmp_path / f"seed{reader.suffix}"
         path.write_bytes(seed)
         assert ending(reader, path, limited=False).key.startswith("value"), seed
-    for _, found in islice(endings(reader, 0, tmp_path, limited=False), 2 * INPUTS):
-        assert found.failure is None
+    for _, ended in islice(endings(reader, 0, tmp_path, limited=False), 2 * INPUTS):
+        assert ended.failure is None
 
 
 @pytest.mark.parametrize(
     ("name", "path"), [(n, p) for n in NAMES for p in kept_inputs(n)], ids=lambda v: Path(v).name
 )
-def test_inputs_that_once_failed(name, path, tmp_path):
+def test_inputs_that_are_kept(name, path, tmp_path, memory_only):
+    reader = READERS[name]
+    seed = tmp_path / f"seed{reader.suffix}"
+    seed.write_bytes(reader.seeds[0])
+    ending(reader, seed, limited=False)  # imports what is imported on first use
     copy = tmp_path / path.name  # a survey that continues its file changes it
     copy.write_bytes(path.read_bytes())
-    assert ending(READERS[name], copy, limited=False).failure is None
+    assert ending(reader, copy).failure is None
+
+
+def test_every_reader_has_inputs_that_are_kept():
+    assert {path.name for path in DATA.iterdir()} == set(NAMES)
+
+
+@linux
+def test_inputs_are_collected_by_their_endings(tmp_path, capsys):
+    arguments = ["timings", "--collect", "2", "--seconds", "1", "--keep", str(tmp_path)]
+    assert main(arguments) == 0
+    assert "timings: 2 written" in capsys.readouterr().out
+    first, second = (tmp_path / "timings").glob("value-*.json")
+    assert ending(READERS["timings"], first).key != ending(READERS["timings"], second).key
 
 
 def reader_that(read):
@@ -125,6 +149,39 @@ def test_an_input_that_ends_the_process_is_kept(tmp_path, capfd):
 def test_the_command_counts(capfd):
     assert main(["drn", "--count", "40"]) == 0
     assert "40 inputs, 0 kinds of failure" in capfd.readouterr().out
+
+
+PROMISES = {
+    "rewards.pomdp.gz": (
+        "pomdp",
+        LAMP.encode() + b"R: * : * : * : * 1\n" * 400_000,
+    ),
+    "columns.csv": ("csv", ",".join(f"c{i}" for i in range(100_000)).encode() + b"\n"),
+    "nested.policy": ("sarsop", b"<a>" * 300_000),
+}
+
+
+@linux
+@pytest.mark.parametrize("limit", ["128MiB", "256MiB"])
+@pytest.mark.parametrize("name", PROMISES)
+def test_small_files_that_stand_for_much_keep_within_the_promise(
+    name, limit, tmp_path, monkeypatch, memory_only
+):
+    reader, content = PROMISES[name]
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    seed = tmp_path / f"seed{READERS[reader].suffix}"
+    seed.write_bytes(READERS[reader].seeds[0])
+    ending(READERS[reader], seed, limited=False)  # imports what is imported on first use
+    monkeypatch.setenv("RPSR_READ_LIMIT", limit)
+    assert path.stat().st_size < 2**20
+    assert ending(READERS[reader], path).failure is None
+
+
+def test_grown_files_have_about_a_megabyte():
+    for seed in range(20):
+        grown = grow(random.Random(seed), LAMP.encode())
+        assert LARGEST / 2 < len(grown) <= LARGEST or len(grown) == len(LAMP)
 
 
 def test_a_table_without_columns_is_damaged_too():

@@ -2,6 +2,7 @@
 
 import io
 import random
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from rpsr.errors import InputError
-from rpsr.io.archive import read_archive, write_archive
+from rpsr.io.archive import pack_archive, read_archive, write_archive
 
 HEADER = {"kind": "test", "name": "é", "nested": {"list": [1, 2.5, None, True]}}
 ARRAYS = {
@@ -154,3 +155,38 @@ def test_an_array_larger_than_its_file_is_refused(tmp_path):
     path = tmp_path / "a.rpsr"
     zipped(path, {"header.json": b"{}", "x.npy": stream.getvalue() + bytes(80)})
     refused(path)
+
+
+def restated(raw, size):
+    """The archive with another size of its last member in the directory."""
+    begin = raw.rindex(b"PK\x01\x02") + 24
+    return raw[:begin] + size.to_bytes(4, "little") + raw[begin + 4 :]
+
+
+@pytest.mark.parametrize("stated", [0, 1000, 2**20])
+def test_no_more_is_unpacked_than_the_directory_states(stated, tmp_path):
+    """32 MiB of zeros, of which the directory states less."""
+    path = tmp_path / "a.rpsr"
+    raw = pack_archive({"kind": "test"}, {"zeros": np.zeros(2**22)})
+    path.write_bytes(restated(raw, stated))
+    tracemalloc.start()
+    try:
+        refused(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2**23
+
+
+def test_a_member_is_as_large_as_the_directory_states(tmp_path):
+    path = tmp_path / "a.rpsr"
+    path.write_bytes(restated(pack_archive({"kind": "test"}, {"zeros": np.zeros(4)}), 1000))
+    assert "'zeros.npy' has another size than the 1,000 bytes" in refused(path)
+
+
+def test_other_methods_of_compression_are_refused(tmp_path):
+    """They unpack in one piece, whatever is asked for."""
+    path = tmp_path / "a.rpsr"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("header.json", "{}")
+    assert "is not DEFLATE" in refused(path)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from tests.io.drn.files import DOORS as DRN
 from tests.io.prism.files import COMMANDS, LABELS
 from tests.io.prism.files import DOORS as PRISM
+from tests.strategies import few
 
 from rpsr.errors import InputError
 from rpsr.io.drn.reader import parse_drn
@@ -18,7 +19,7 @@ PIECES = ("", "0", "1", "9", "-1", "1/0", "1e400", "99999999999999999999", ".", 
           "rewards", "endrewards", "observables", "const", "$x", "[]", "[a]", "0.5")  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=few(400), deadline=None)
 @given(
     source=st.sampled_from(
         [(DRN, parse_drn), (PRISM, parse_prism), (COMMANDS + LABELS, parse_prism)]

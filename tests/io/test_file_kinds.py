@@ -57,7 +57,7 @@ def test_a_native_policy_is_known_by_its_content(name):
 def test_what_is_expected_passes_and_the_rest_is_named():
     expect_kind("a.csv", "log")
     expect_kind("a.txt", "log")
-    with pytest.raises(InputError, match=r"^a\.csv: is a log, expected a model$"):
+    with pytest.raises(InputError, match=r"^a\.csv: is a log, expected a model; .* 'rpsr learn'$"):
         expect_kind("a.csv", "model")
 
 
@@ -68,7 +68,7 @@ def test_readers_name_a_file_of_another_kind():
     Path("t.jsonl").write_text(EPISODE)
     with pytest.raises(InputError, match=r"^t\.json: is a policy, expected a model$"):
         load("t.json")
-    with pytest.raises(InputError, match=r"^t\.jsonl: is a log, expected a model$"):
+    with pytest.raises(InputError, match=r"^t\.jsonl: is a log, expected a model; learn"):
         load("t.jsonl")
     with pytest.raises(InputError, match=r"^t\.json: is a policy, expected a log$"):
         stream_logs("t.json")

@@ -54,7 +54,9 @@ def test_folders_and_missing_files(tmp_path):
 def test_truncated_gzip(tmp_path, cut):
     path = tmp_path / "f.pomdp.gz"
     path.write_bytes(gzip.compress(TEXT.encode())[:cut])
-    assert refused_file(path).startswith("broken gzip: ")
+    said = refused_file(path)
+    assert said.startswith("broken gzip: ")
+    assert said.endswith("; copy or download it again")
 
 
 def test_damaged_gzip(tmp_path):
@@ -295,3 +297,11 @@ def test_lines_of_a_pipe_are_read(tmp_path):
     writer.start()
     assert list(files.read_lines(path)) == [b"one\n", b"two\n"]
     writer.join()
+
+
+def test_what_a_terminal_shows_does_not_steer_it(open_terminal):
+    terminal = open_terminal()
+    files.write_bytes("-", "states: a\x1b[31m b\u202e\n".encode())
+    assert terminal.getvalue() == b"states: a\\u001b[31m b\\u202e\n"
+    with pytest.raises(InputError, match="the content is not text"):
+        files.write_bytes("-", b"PK\x03\x04\xff\xfe")

@@ -44,8 +44,8 @@ def test_the_temporary_file_of_a_killed_writer_goes_and_of_a_living_one_stays(tm
         process.communicate()
     write_bytes(target, b"whole")
     left = {path.name for path in tmp_path.iterdir()} - {target.name}
-    assert sorted(f".{living.pid}." in found for found in left) == [False, True]
-    assert any(f".{elsewhere.pid}." in found for found in left)
+    assert sorted(f".{living.pid}." in name_left for name_left in left) == [False, True]
+    assert any(f".{elsewhere.pid}." in name_left for name_left in left)
     living.communicate(b"")
     assert target.read_bytes() == b"half of it"  # whole, as far as its writer goes
     write_bytes(other, b"whole")

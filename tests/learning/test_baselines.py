@@ -12,6 +12,7 @@ from rpsr.errors import InputError
 from rpsr.evaluation import exact_return, simulate
 from rpsr.learning import PreparedLog
 from rpsr.learning.diagnostics import diagnose
+from rpsr.learning.estimated_models import filtered
 from rpsr.learning.last_k import LastKTable
 from rpsr.learning.plan_choice.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays
@@ -49,10 +50,10 @@ def test_the_true_model_is_calibrated_and_beats_another(tiger):
 def test_an_impossible_observation_leaves_numbers(tiger):
     sharp = rpsr.load_pomdp("tiger:accuracy=1").belief_model()
     log = uniform(tiger, 50, 10)
-    found, truth = diagnose(sharp, log), diagnose(tiger.belief_model(), log)
-    assert -np.inf < found.loglik < truth.loglik
-    assert truth.reward_rmse < found.reward_rmse < np.ptp(log.rewards)
-    assert (found.resets > 0, truth.resets) == (True, 0)
+    wrong, truth = diagnose(sharp, log), diagnose(tiger.belief_model(), log)
+    assert -np.inf < wrong.loglik < truth.loglik
+    assert truth.reward_rmse < wrong.reward_rmse < np.ptp(log.rewards)
+    assert (wrong.resets > 0, truth.resets) == (True, 0)
 
 
 def test_a_table_of_pairs_counts_what_follows_them():
@@ -78,7 +79,7 @@ def test_a_reward_that_never_varies_is_expected_in_every_context(tiger):
 
 @pytest.mark.parametrize("remembered", [False, True])
 def test_held_out_episodes_choose_how_many_pairs_to_keep(remembered):
-    """Coins that repeat the one before the last need two pairs; fair ones need no more than one."""
+    """Coins that repeat the one before the last need two; fair ones no more than one."""
     coins = np.random.default_rng(0).integers(2, size=(300, 12))
     for t in range(2, 12 if remembered else 0):
         coins[:, t] = coins[:, t - 2]
@@ -164,11 +165,11 @@ def test_off_policy_weights_are_those_of_the_definition(tiger):
         rewards=rewards,
         propensities=np.full(len(rows), 1 / 3),
     )
-    found = off_policy_value(model, vectors, log)
+    estimate = off_policy_value(model, vectors, log)
     expected = exact_return(tiger, policy, steps=2)
-    assert found.value == pytest.approx(expected, rel=1e-3)  # copies are rounded to 1e-4
-    assert found.low <= found.value <= found.high
-    assert found.steps == 2
+    assert estimate.value == pytest.approx(expected, rel=1e-3)  # copies are rounded to 1e-4
+    assert estimate.low <= estimate.value <= estimate.high
+    assert estimate.steps == 2
     uncounted = replace(log, propensities=None)
     assert PreparedLog.of(uncounted).propensities == pytest.approx(
         np.full(len(rows), 1 / 3), abs=1e-4
@@ -193,9 +194,9 @@ def test_one_long_episode_beside_short_ones_takes_no_more_memory(tiger):
         rewards=np.full(len(actions), -1.0),
         propensities=np.full(len(actions), 0.5),
     )
-    found = off_policy_value(model, vectors, log, resamples=2)
-    assert found.value == pytest.approx(-sum(0.5**t for t in range(10)))
-    assert (found.steps, found.agreeing) == (10, (20_001, 1))
+    estimate = off_policy_value(model, vectors, log, resamples=2)
+    assert estimate.value == pytest.approx(-sum(0.5**t for t in range(10)))
+    assert (estimate.steps, estimate.agreeing) == (10, (20_001, 1))
 
 
 def test_behaviour_is_counted_after_the_last_pairs():
@@ -217,3 +218,15 @@ def test_a_log_of_another_system_is_refused(tiger):
         fitted.judge(wider)
     turned = replace(log, actions=1 - log.actions, action_names=log.action_names[::-1])
     assert fitted.score(turned) == fitted.score(log)
+
+
+def test_the_table_predicts_what_the_filter_of_its_model_does():
+    """`judge` looks predictions up, and `diagnose` filters: both judge `fitted_`."""
+    tiger = rpsr.load_pomdp("tiger")
+    table = LastKTable(k=2).fit(uniform(tiger, 40, 10))
+    unseen = uniform(tiger, 40, 10, seed=1)
+    looked_up, by_filter = table.predictions(unseen), filtered(table.fitted_, unseen)
+    np.testing.assert_allclose(looked_up.predictions, by_filter.predictions, atol=1e-12)
+    np.testing.assert_allclose(looked_up.rewards, by_filter.rewards, atol=1e-12)
+    ours, other = table.judge(unseen), diagnose(table.fitted_, unseen)
+    assert (ours.loglik, ours.reward_rmse) == pytest.approx((other.loglik, other.reward_rmse))

@@ -10,9 +10,8 @@ from tests.learning.worlds import simulate, uniform_log
 
 import rpsr
 from rpsr.errors import InputError
-from rpsr.learning import DiscoveredRPSR, SpectralPSR, SpectralRPSR, choose, filtered
+from rpsr.learning import DiscoveredRPSR, SpectralPSR, SpectralRPSR, choose, filtered, learn
 from rpsr.learning.caution import Caution, known_share, worst
-from rpsr.learning.learn import learn
 from rpsr.learning.moments.survey import Survey
 from rpsr.planning.value.value_function import action_values
 
@@ -127,8 +126,8 @@ def test_caution_is_of_the_whole_log_whatever_its_chunks():
     log = lucky(3)
     chunks = [log.select(part) for part in np.array_split(np.arange(60), 7)]
     assert Caution.of(Survey.of(chunks), None, 20) == Caution.of(Survey.of([log]), None, 20)
-    found = Caution.of(Survey.of(chunks), None, 20)
-    assert found == Caution((1.0, 1.0, 3 / 20), -20 * 10, ("jump",))  # episodes are of 20 steps
+    caution = Caution.of(Survey.of(chunks), None, 20)
+    assert caution == Caution((1.0, 1.0, 3 / 20), -20 * 10, ("jump",))  # episodes are of 20 steps
 
 
 def test_caution_is_reported():

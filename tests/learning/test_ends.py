@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.learning import worlds
 from tests.learning.worlds import EARNED, ENDING, coin_log
+from tests.strategies import few
 
 from rpsr.errors import InputError
 from rpsr.evaluation import simulate
@@ -22,12 +23,12 @@ from rpsr.learning import (
     bootstrap,
     choose,
     diagnose,
+    learn,
     psr_enough,
 )
-from rpsr.learning.em.steps import Encoded
+from rpsr.learning.em.fitted_pomdp import Encoded
 from rpsr.learning.ends import as_seen_by, final_observations, with_end
 from rpsr.learning.estimator_names import ESTIMATORS, estimator_by_name
-from rpsr.learning.learn import learn
 from rpsr.learning.plan_choice.off_policy import off_policy_value
 from rpsr.logs import Trajectories, from_arrays, read_logs, write_logs
 from rpsr.logs.readers import join
@@ -73,13 +74,15 @@ def test_values_reckon_with_ends_nothing_shows(fitted):
 
 def test_no_core_intent_asks_what_is_earned_when_all_is_over():
     """That is nothing, whatever came before: its prediction would say nothing but rounding."""
-    found = DiscoveredRPSR(rank=3, repeats=0, discount=DISCOUNT).fit(coin_log(400, 3, constant=3))
-    assert len(found.core_) == 3
-    assert all(str(intent).endswith("ζ") for intent in found.core_ if END in str(intent))
-    assert found.model_.core[-1] == "over"
-    state = found.model_.filter()
+    estimator = DiscoveredRPSR(rank=3, repeats=0, discount=DISCOUNT).fit(
+        coin_log(400, 3, constant=3)
+    )
+    assert len(estimator.core_) == 3
+    assert all(str(intent).endswith("ζ") for intent in estimator.core_ if END in str(intent))
+    assert estimator.model_.core[-1] == "over"
+    state = estimator.model_.filter()
     state.update("work", END)
-    assert (state.state @ found.model_.coordinates)[-1] == pytest.approx(1)
+    assert (state.state @ estimator.model_.coordinates)[-1] == pytest.approx(1)
 
 
 def test_ends_do_not_hide_what_a_psr_forgets():
@@ -94,12 +97,14 @@ def test_ends_do_not_hide_what_a_psr_forgets():
     }
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     log = replace(log, offsets=offsets, terminated=over <= 20, **steps)
-    found = [
+    verdicts = [
         psr_enough(replace(log, rewards=log.rewards + constant), repeats=10)
         for constant in (0, 3, -30)
     ]
-    assert [each.verdict for each in found] == ["no"] * 3
-    assert [each.statistic for each in found] == pytest.approx([found[0].statistic] * 3, rel=1e-6)
+    assert [enough.verdict for enough in verdicts] == ["no"] * 3
+    assert [enough.statistic for enough in verdicts] == pytest.approx(
+        [verdicts[0].statistic] * 3, rel=1e-6
+    )
 
 
 def test_a_filter_does_not_expect_the_end_of_a_task_that_continues(fitted):
@@ -191,7 +196,7 @@ def test_a_task_whose_ends_show_themselves_ends_when_it_is_simulated(fitted):
 
 
 def test_a_streamed_log_is_learned_from_like_one_in_memory(tmp_path):
-    parts = [LOG.select(each) for each in np.array_split(np.arange(LOG.episodes), 5)]
+    parts = [LOG.select(episodes) for episodes in np.array_split(np.arange(LOG.episodes), 5)]
     whole, cut = (learn("spectral", logs, discount=DISCOUNT, rank=2) for logs in (LOG, parts))
     assert whole.model.observations == cut.model.observations == ("head", "tail", END)
     np.testing.assert_array_equal(whole.model.rewards, cut.model.rewards)
@@ -213,28 +218,28 @@ def test_resampled_logs_are_of_one_task_whatever_ends_are_drawn():
 
 def test_a_table_has_no_context_beyond_the_end_and_its_end_shows_itself():
     model = LastKTable(k=1, discount=DISCOUNT).fit(LOG).model_
-    assert model.dimension == 2 + 4 + 1  # nothing, the start, four pairs, the end
+    assert model.dimension == 2 + 4 + 1  # nothing, the start, four interactions, the end
     np.testing.assert_array_equal(model.predict(np.eye(7)[-1], "work"), [0, 0, 1])
 
 
 def test_episodes_without_a_step_end_nothing():
     log = from_arrays([[0]] * 6 + [[]], [[0]] * 6 + [[]], [[1.0]] * 6 + [[]])
     log = replace(log, terminated=np.arange(7) == 6)
-    found = EMRPSR(discount=DISCOUNT, search=Search(sizes=(2,), starts=2)).fit(log)
-    assert found.candidates_[0].fitted.end == -1
+    estimator = EMRPSR(discount=DISCOUNT, search=Search(sizes=(2,), starts=2)).fit(log)
+    assert estimator.candidates_[0].fitted.end == -1
     assert Survey.of([log]).rewards == (1, 1)
 
 
 def test_only_the_end_shows_that_it_is_the_end():
-    found = (
+    final = (
         EMRPSR(discount=DISCOUNT, search=Search(sizes=(3,), starts=2))
         .fit(LOG)
         .candidates_[0]
         .fitted
     )
-    alive = np.arange(found.states) != found.end
-    assert (found.emissions[:, -1, found.end] == 1).all()
-    assert (found.emissions[:, -1, alive] == 0).all()
+    alive = np.arange(final.states) != final.end
+    assert (final.emissions[:, -1, final.end] == 1).all()
+    assert (final.emissions[:, -1, alive] == 0).all()
 
 
 def test_episodes_of_one_step_that_all_end_are_learned():
@@ -272,7 +277,7 @@ def short_logs(draw):
     return Trajectories(("a",), ("x", "y", "z"), 0 * number, seen, offsets, ended, number)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=few(200), deadline=None)
 @given(log=short_logs(), parts=st.integers(1, 3))
 def test_an_end_that_looks_like_no_end_is_seen(log, parts):
     """By the definition, step by step; in memory as in a stream; once as often as twice."""
@@ -292,7 +297,7 @@ def test_an_end_that_looks_like_no_end_is_seen(log, parts):
         assert set(np.flatnonzero(final_observations(log))) == ends
     assert PreparedLog.of(prepared).in_memory is prepared
     np.testing.assert_array_equal(prepared.rewards, log.rewards)
-    chunks = [log.select(each) for each in np.array_split(np.arange(log.episodes), parts)]
+    chunks = [log.select(episodes) for episodes in np.array_split(np.arange(log.episodes), parts)]
     stream = PreparedLog.of(chunks)
     again = join(stream)
     np.testing.assert_array_equal(again.observations, prepared.observations)

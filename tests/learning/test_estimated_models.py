@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.models.test_filter import garbage, one_by_one
+from tests.strategies import few
 
 from rpsr.learning.estimated_models import filtered
 from rpsr.logs import Trajectories
@@ -22,16 +23,16 @@ def log_of(model, seed, steps=8):
 
 
 def check(model, log):
-    found, state = filtered(model, log, states=True), RobustFilter(model)
+    result, state = filtered(model, log, states=True), RobustFilter(model)
     for t, (a, o) in enumerate(zip(log.actions.tolist(), log.observations.tolist(), strict=True)):
-        np.testing.assert_allclose(found.states[t], state.state, rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose(found.predictions[t], state.predict(a), rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(result.states[t], state.state, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(result.predictions[t], state.predict(a), rtol=1e-7, atol=1e-9)
         state.update(a, o)
-    assert found.resets == state.resets
-    assert found.negative == pytest.approx(state.negative_mass * log.steps, rel=1e-7, abs=1e-9)
+    assert result.resets == state.resets
+    assert result.negative == pytest.approx(state.negative_mass * log.steps, rel=1e-7, abs=1e-9)
 
 
-@settings(max_examples=40)
+@settings(max_examples=few(40))
 @given(st.lists(st.floats(-2, 2), min_size=1, max_size=24), st.integers(0, 2**32 - 1))
 def test_the_compiled_filter_is_the_robust_filter(numbers, seed):
     """Where a limit of its rule is met exactly, rounding decides: such models are left out."""

@@ -10,13 +10,24 @@ import pytest
 from tests.learning.worlds import coin_log, simulate
 
 from rpsr.errors import DataError
-from rpsr.learning import LastKTable, PreparedLog, SpectralRPSR, Survey, choose, off_policy_value
+from rpsr.learning import (
+    LastKTable,
+    PreparedLog,
+    SpectralRPSR,
+    Survey,
+    choose,
+    diagnose,
+    learn,
+    off_policy_value,
+    promise,
+)
+from rpsr.learning.chunks import grouped
 from rpsr.learning.estimator_names import ESTIMATORS
-from rpsr.learning.learn import learn
-from rpsr.learning.prepared_log import grouped
+from rpsr.learning.plan_choice import choice
 from rpsr.logs import Census, read_logs, stream_logs, write_logs
 from rpsr.logs.parts import Part
 from rpsr.logs.trajectories import join
+from rpsr.models.operators import SparseOperators
 
 LOG = simulate("loadunload", 60, 12, seed=0)
 SILENT = replace(LOG, propensities=None)
@@ -62,6 +73,39 @@ def test_plans_share_the_survey_that_estimates_propensities(counted):
     learned = learn("last-k", SILENT, discount=0.9, rank=1, plan=True, ensemble=2)
     assert len(learned.choice.options) == 3
     assert counted == {"Survey": SILENT.steps, "Census": SILENT.steps}
+
+
+def test_the_same_beginning_is_surveyed_once_whoever_asks(monkeypatch):
+    """By the choice of a plan and by promises; a beginning is a part, not the whole log."""
+    surveyed = []
+
+    def of(chunks, longest, known=Survey.of):
+        surveyed.append(known(chunks, longest))
+        return surveyed[-1]
+
+    monkeypatch.setattr(Survey, "of", of)
+    model = LastKTable(k=1, discount=0.9).fit(SILENT).fitted_
+    log = PreparedLog.of(SILENT)
+    monkeypatch.setattr(choice, "OFF_POLICY_STEPS", 240)
+    best = choose([model], log, episodes=5, steps=5)
+    promise(best.policy, log.beginning(240), [[(model, model)]])
+    assert [survey.steps for survey in surveyed] == [240]
+
+
+def test_a_log_is_renamed_once_for_all_models_with_the_same_names():
+    log = PreparedLog.of(LOG)
+    model = LastKTable(k=1).fit(LOG).fitted_
+    turned = replace(
+        model,
+        observations=model.observations[::-1],
+        operators=SparseOperators(tuple(row[::-1] for row in model.operators.process)),
+    )
+    (seen,) = log.as_seen_by(turned)
+    assert log.as_seen_by(replace(turned, name="another")) is log.as_seen_by(turned)
+    np.testing.assert_array_equal(seen.observations, len(model.observations) - 1 - LOG.observations)
+    (same,) = log.as_seen_by(model)
+    assert same is LOG
+    assert diagnose(turned, log).loglik == pytest.approx(diagnose(model, log).loglik, rel=1e-12)
 
 
 def test_a_stream_is_gone_through_no_more_often_than_needed():

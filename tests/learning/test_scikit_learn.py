@@ -34,10 +34,10 @@ SMALL = {
     "discovered": DiscoveredRPSR(rank=3, repeats=1),
     "last-k": LastKTable(k=1),
 }
-each = pytest.mark.parametrize("estimator", SMALL.values(), ids=SMALL)
+every_estimator = pytest.mark.parametrize("estimator", SMALL.values(), ids=SMALL)
 
 
-@each
+@every_estimator
 def test_a_clone_has_the_parameters_and_is_not_fitted(estimator):
     fitted = clone(estimator).fit(LOG)
     twin = clone(fitted)
@@ -46,21 +46,21 @@ def test_a_clone_has_the_parameters_and_is_not_fitted(estimator):
     np.testing.assert_array_equal(twin.fit(LOG).model_.rewards, fitted.model_.rewards)
 
 
-@each
+@every_estimator
 def test_whether_it_is_fitted_scikit_learn_can_tell(estimator):
     with pytest.raises(NotFittedError):
         check_is_fitted(estimator)
     check_is_fitted(clone(estimator).fit(LOG))
 
 
-@each
+@every_estimator
 def test_what_is_not_fitted_raises_what_a_not_fitted_error_is(estimator):
     for kind in (*NotFittedError.__bases__, RpsrError):  # ValueError and AttributeError
         with pytest.raises(kind, match="is not fitted"):
             estimator.score(LOG)
 
 
-@each
+@every_estimator
 def test_wrong_parameters_and_wrong_data_are_value_errors(estimator):
     for wrong in (np.zeros((3, 2)), LOG[:0], None):
         with pytest.raises(ValueError, match=r"read |has no steps"):
@@ -71,7 +71,7 @@ def test_wrong_parameters_and_wrong_data_are_value_errors(estimator):
         clone(estimator).set_params(ranks=1)
 
 
-@each
+@every_estimator
 def test_scores_of_folds_are_those_of_fitting_and_judging_by_hand(estimator):
     folds = KFold(3, shuffle=True, random_state=0)
     scores = cross_val_score(estimator, LOG, cv=folds)
@@ -199,10 +199,10 @@ def test_a_group_and_its_fields_are_set_in_any_order():
         assert (em.search.sizes, em.search.starts) == ((4,), 7)
 
 
-@pytest.mark.parametrize("found", [SpectralRPSR(rank=np.int64(2)), LastKTable(k=np.int64(1))])
-def test_parameters_from_arrays_are_saved(found, tmp_path):
-    found.fit(LOG)
-    save_native(found.model_, tmp_path / "m.rpsr")
+@pytest.mark.parametrize("estimator", [SpectralRPSR(rank=np.int64(2)), LastKTable(k=np.int64(1))])
+def test_parameters_from_arrays_are_saved(estimator, tmp_path):
+    estimator.fit(LOG)
+    save_native(estimator.model_, tmp_path / "m.rpsr")
     again = load_native(tmp_path / "m.rpsr")
-    assert again.provenance == found.model_.provenance
+    assert again.provenance == estimator.model_.provenance
     assert type(again.provenance.get("rank", 1)) is int

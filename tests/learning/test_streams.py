@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import rpsr
-from rpsr.learning import PreparedLog, SpectralRPSR
-from rpsr.learning.learn import learn
+from rpsr.learning import PreparedLog, SpectralRPSR, learn
 from rpsr.logs import readers, stream, stream_logs, write_logs
 from rpsr.parallel import workers
 
@@ -53,13 +52,13 @@ def test_surveys_and_censuses_of_partitions_add_up(log, folder):
 
 
 def test_a_spectral_model_is_the_same_in_memory_streamed_and_on_workers(log, folder):
-    found = []
+    models = []
     for jobs in (1, 2):
         with workers(jobs) as executor:
             prepared = PreparedLog.of(stream_logs(folder), executor=executor)
-            found.append(SpectralRPSR(discount=0.9).fit(prepared))
-    found.append(SpectralRPSR(discount=0.9).fit(log))
-    first, *others = found
+            models.append(SpectralRPSR(discount=0.9).fit(prepared))
+    models.append(SpectralRPSR(discount=0.9).fit(log))
+    first, *others = models
     for other in others:
         assert first.rank_ == other.rank_
         assert first.model_.rewards.tobytes() == other.model_.rewards.tobytes()

@@ -13,9 +13,9 @@ KEPT = json.loads((Path(__file__).parent / "traces.json").read_text(encoding="ut
 def test_the_same_logs_give_the_same_models(log):
     for case in cases():
         if case[0] == log:
-            found, expected = summary(run(*case)), KEPT["/".join(filter(None, case))]
+            result, expected = summary(run(*case)), KEPT["/".join(filter(None, case))]
             # linear algebra may round differently elsewhere, but by far less than this
-            assert found == pytest.approx(expected, rel=1e-7, abs=1e-9), case
+            assert result == pytest.approx(expected, rel=1e-7, abs=1e-9), case
 
 
 def test_every_run_is_compared():

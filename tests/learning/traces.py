@@ -36,11 +36,11 @@ from rpsr.learning import (
     bootstrap,
     choose,
     diagnose,
+    learn,
     off_policy_value,
     psr_enough,
 )
 from rpsr.learning.estimator_names import ESTIMATORS
-from rpsr.learning.learn import learn
 from rpsr.logs import Trajectories, stream_logs, write_logs
 from rpsr.models import LinearModel
 from rpsr.planning import planner_by_name, solve
@@ -135,7 +135,7 @@ def numbers_of(model: LinearModel) -> list[float]:
     said = [float(model.dimension), *(x @ model.rewards).tolist()]
     operators = matrices(model)
     for a in range(len(model.actions)):
-        chances = np.array([x @ each @ model.normalizer for each in operators[a]])
+        chances = np.array([x @ matrix @ model.normalizer for matrix in operators[a]])
         likely = int(chances.argmax())
         after = x @ operators[a, likely] / chances[likely]
         said += [*chances.tolist(), *(after @ model.rewards).tolist()]
@@ -147,13 +147,13 @@ Result = tuple[list[Any], list[float]]  # all that was computed; a few numbers o
 
 def fitted(estimator: Any, log: Any) -> Result:
     """An estimator fitted to a log: all its models, and what it says of the log itself."""
-    found = estimator.fit(log)
-    judged = found.judge(log_of("tiger") if log is None else log)
-    seen = [part for model in found.models() for part in parts(model)]
+    fit = estimator.fit(log)
+    judged = fit.judge(log_of("tiger") if log is None else log)
+    seen = [part for model in fit.models() for part in parts(model)]
     seen += [vars(judged)["calibration"], str((judged.loglik, judged.reward_rmse, judged.resets))]
-    if isinstance(found, DiscoveredRPSR):
-        seen.append(str((found.core_, found.core_histories_, found.stability_)))
-    return seen, [*numbers_of(found.model_), judged.loglik, judged.reward_rmse or 0.0]
+    if isinstance(fit, DiscoveredRPSR):
+        seen.append(str((fit.core_, fit.core_histories_, fit.stability_)))
+    return seen, [*numbers_of(fit.model_), judged.loglik, judged.reward_rmse or 0.0]
 
 
 def ran_fit(log: str, kind: str) -> Result:
@@ -175,11 +175,11 @@ def ran_stream(log: str, kind: str) -> Result:
 def ran_enough(log: str, kind: str) -> Result:
     """The rank test on data, with a policy of a name."""
     try:
-        found = psr_enough(log_of(log), behaviour=kind, repeats=6, seed=1)
+        enough = psr_enough(log_of(log), behaviour=kind, repeats=6, seed=1)
     except InputError as error:
         return [type(error).__name__], []
-    facts = (found.verdict, found.psr_rank, found.rpsr_rank)
-    numbers = [found.statistic, *found.interval, found.reward_error, found.resolution]
+    facts = (enough.verdict, enough.psr_rank, enough.rpsr_rank)
+    numbers = [enough.statistic, *enough.interval, enough.reward_error, enough.resolution]
     return [str(facts), str(numbers)], [*map(float, facts[1:]), *numbers]
 
 
@@ -200,9 +200,9 @@ def ran_choice(log: str, _: str) -> Result:
     """Plans in a table and in tables of resampled logs."""
     table = LastKTable(discount=DISCOUNT, k=1)
     models = [table.fit(log_of(log)).model_, *bootstrap(table, log_of(log), repeats=2, seed=1)]
-    found = choose(models, log_of(log), episodes=20, steps=20, seed=3)
-    numbers = [value for option in found.options for value in (option.mean, option.solution.value)]
-    return [str(found.index), json.dumps(found.rows())], [float(found.index), *numbers]
+    choice = choose(models, log_of(log), episodes=20, steps=20, seed=3)
+    numbers = [value for option in choice.options for value in (option.mean, option.solution.value)]
+    return [str(choice.index), json.dumps(choice.rows())], [float(choice.index), *numbers]
 
 
 def plain(document: dict[str, Any]) -> dict[str, Any]:
@@ -214,11 +214,11 @@ def plain(document: dict[str, Any]) -> dict[str, Any]:
 def flat(value: Any) -> Iterator[float]:
     """All numbers in a document, in the order of its keys."""
     if isinstance(value, dict):
-        for _, each in sorted(value.items()):
-            yield from flat(each)
+        for _, item in sorted(value.items()):
+            yield from flat(item)
     elif isinstance(value, list | tuple):
-        for each in value:
-            yield from flat(each)
+        for item in value:
+            yield from flat(item)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield float(value)
 
@@ -243,8 +243,8 @@ def ran_learn(log: str, kind: str) -> Result:
 def without_words(value: Any) -> Any:
     """A document without its sentences, which are for people and may be worded otherwise."""
     if isinstance(value, dict):
-        return {key: without_words(each) for key, each in value.items() if key != "reason"}
-    return [without_words(each) for each in value] if isinstance(value, list) else value
+        return {key: without_words(item) for key, item in value.items() if key != "reason"}
+    return [without_words(item) for item in value] if isinstance(value, list) else value
 
 
 def ran_command(log: str, kind: str) -> Result:
@@ -294,15 +294,15 @@ def run(log: str, what: str, kind: str) -> Result:
         return RUNS[what](log, kind)
 
 
-def summary(found: Result) -> list[float]:
+def summary(result: Result) -> list[float]:
     """What is kept of a run: some numbers, to ten digits."""
-    return [float(f"{x:.10g}") for x in found[1]]
+    return [float(f"{x:.10g}") for x in result[1]]
 
 
-def digest(found: Result) -> str:
+def digest(result: Result) -> str:
     """Everything that a run computes, to the last bit."""
     seen = hashlib.sha256()
-    for part in found[0]:
+    for part in result[0]:
         seen.update(part.tobytes() if isinstance(part, np.ndarray) else str(part).encode())
     return seen.hexdigest()[:16]
 
@@ -313,10 +313,10 @@ def main() -> None:
     for case in cases():
         name = "/".join(filter(None, case))
         print(name, file=sys.stderr)
-        found = run(*case)
-        kept: Any = summary(found)
+        result = run(*case)
+        kept: Any = summary(result)
         if "--digest" in sys.argv:
-            kept = {"digest": digest(found), "numbers": kept}
+            kept = {"digest": digest(result), "numbers": kept}
         rows.append(f"{json.dumps(name)}: {json.dumps(kept)}")
     Path(sys.argv[1]).write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")
 

@@ -61,10 +61,10 @@ def simulate(name, episodes, steps, seed, chances=None, ago=1):
 
 def whole_plan(model, tests, histories, **options):
     """A plan with every word up to a length."""
-    pairs = range(len(model.actions) * len(model.observations))
+    interactions = range(len(model.actions) * len(model.observations))
 
     def words(longest):
-        return tuple(word for k in range(longest + 1) for word in product(pairs, repeat=k))
+        return tuple(word for k in range(longest + 1) for word in product(interactions, repeat=k))
 
     largest = float(np.abs(model.rewards).max())
     scale = float(2.0 ** np.ceil(np.log2(largest)))

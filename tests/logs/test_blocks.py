@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpsr.errors import InputError
-from rpsr.logs import json_lines, read_logs, stream_logs, tables
+from rpsr.logs import json_lines, read_logs, stream_logs
 from rpsr.logs.blocks import Labels
 from rpsr.logs.readers import join
+from rpsr.logs.tables import row_blocks
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -81,32 +82,32 @@ def write_parquet(path, table, layout):
 
 def plain(log, table=False):
     """What should be read: names and columns, step by step. In a table, numbers are names."""
-    found = {"offsets": [0]}
+    expected = {"offsets": [0]}
     for name in ("actions", "observations"):
         labels = [label for episode in log for label in episode[name]]
         by_name = isinstance(labels[0], str)
         names = sorted(set(labels)) if by_name or table else list(range(max(labels) + 1))
-        found[name] = [names.index(label) for label in labels]
-        found[f"{name[:-1]}_names"] = tuple(map(str, names))
+        expected[name] = [names.index(label) for label in labels]
+        expected[f"{name[:-1]}_names"] = tuple(map(str, names))
     for name in ("rewards", "propensities"):
         values = [float(v) for episode in log for v in episode.get(name, ())]
-        found[name] = values if name in log[0] else None
+        expected[name] = values if name in log[0] else None
     for episode in log:
-        found["offsets"].append(found["offsets"][-1] + len(episode["actions"]))
-    found["terminated"] = [episode.get("terminated", False) for episode in log]
-    return found
+        expected["offsets"].append(expected["offsets"][-1] + len(episode["actions"]))
+    expected["terminated"] = [episode.get("terminated", False) for episode in log]
+    return expected
 
 
 def read(trajectories):
-    found = {name: getattr(trajectories, name) for name in ("action_names", "observation_names")}
+    parts = {name: getattr(trajectories, name) for name in ("action_names", "observation_names")}
     for name in (*COLUMNS, "offsets"):
         column = getattr(trajectories, name)
-        found[name] = None if column is None else column.tolist()
-    return found
+        parts[name] = None if column is None else column.tolist()
+    return parts
 
 
 def small_blocks(patch, layout):
-    patch.setattr(tables, "BLOCK", layout["block"])
+    patch.setattr(row_blocks, "BLOCK", layout["block"])
     patch.setattr(json_lines, "BLOCK", layout["block"])
 
 

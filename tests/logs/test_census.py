@@ -11,25 +11,25 @@ from rpsr.logs import Census, Trajectories
 def census(counts, *, chunks=1, rewards=None):
     """The census of a log of one action, with a count for each observation."""
     seen = np.repeat(np.arange(len(counts)), list(counts.values()))
-    found = Census()
+    counted = Census()
     parts = np.array_split(seen, chunks)
-    for part in found.watch(
+    for part in counted.watch(
         Trajectories(
             ("go",), tuple(counts), 0 * part, part, [0, len(part)], [False], rewards=rewards
         )
         for part in parts
     ):
         assert part.steps
-    return found
+    return counted
 
 
 @given(st.lists(st.integers(1, 20), min_size=1, max_size=5), st.integers(1, 5))
 def test_names_are_counted_whatever_the_chunks(times, chunks):
     counts = {f"o{i}": n for i, n in enumerate([*times, 5])}
-    found = census(counts, chunks=chunks)
-    assert found.counts["observation"].tolist() == list(counts.values())
-    assert found.counts["action"].tolist() == [sum(counts.values())]
-    assert found.names == {"action": ("go",), "observation": tuple(counts)}
+    counted = census(counts, chunks=chunks)
+    assert counted.counts["observation"].tolist() == list(counts.values())
+    assert counted.counts["action"].tolist() == [sum(counts.values())]
+    assert counted.names == {"action": ("go",), "observation": tuple(counts)}
 
 
 @pytest.mark.parametrize(
@@ -72,32 +72,32 @@ def test_of_several_that_it_may_have_been_the_most_frequent_is_named():
     [([0, 1], 4), ([-100, 10], 4), ([5, 5], 4), ([1e9, 1e9 + 1], 14), ([99, 100], 6)],
 )
 def test_digits_show_a_thousandth_of_the_range(rewards, digits):
-    found = census({"x": 2}, rewards=rewards)
-    assert (found.low, found.high, found.digits) == (*map(float, rewards), digits)
+    counted = census({"x": 2}, rewards=rewards)
+    assert (counted.low, counted.high, counted.digits) == (*map(float, rewards), digits)
 
 
 def lengths(*steps, ended=0, chunks=1):
     """The census of episodes with these numbers of steps, of which the first `ended` terminated."""
-    found, offsets = Census(), np.cumsum([0, *steps])
+    counted, offsets = Census(), np.cumsum([0, *steps])
     zeros = np.zeros(offsets[-1], dtype=int)
     terminated = np.arange(len(steps)) < ended
     log = Trajectories(("go",), ("dark",), zeros, zeros, offsets, terminated)
     for part in np.array_split(np.arange(len(steps)), chunks):
-        found.add(log[part])
-    return found
+        counted.add(log[part])
+    return counted
 
 
 @pytest.mark.parametrize("chunks", [1, 3])
 def test_short_episodes_without_a_mark_are_reported(chunks):
-    found = lengths(20, 7, 20, 20, 12, 20, chunks=chunks)
-    assert found.unmarked_ends.startswith(
+    counted = lengths(20, 7, 20, 20, 12, 20, chunks=chunks)
+    assert counted.unmarked_ends.startswith(
         "2 of 6 episodes are shorter than the longest (20 steps), and none is marked as terminated"
     )
-    assert "(`terminated`)" in found.unmarked_ends
+    assert "(`terminated`)" in counted.unmarked_ends
 
 
 @pytest.mark.parametrize(
-    "found",
+    "counted",
     [
         lengths(20, 20, 20),  # cut by a horizon
         lengths(20, 7, 20, 12, ended=1),  # ends are marked
@@ -108,5 +108,5 @@ def test_short_episodes_without_a_mark_are_reported(chunks):
         lengths(),
     ],
 )
-def test_episodes_that_were_cut_are_not_doubted(found):
-    assert found.unmarked_ends == ""
+def test_episodes_that_were_cut_are_not_doubted(counted):
+    assert counted.unmarked_ends == ""

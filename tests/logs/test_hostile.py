@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rpsr import InputError
-from rpsr.logs import read_logs, stream_logs
+from rpsr.logs import from_records, read_logs, stream_logs
 
 MEGABYTE = 10**6
 
@@ -120,9 +120,19 @@ def test_an_episode_of_more_rows_than_the_limit(write, monkeypatch):
     monkeypatch.setenv("RPSR_READ_LIMIT", "10MB")
     monkeypatch.setattr("rpsr.io.allowance.FACTOR", 4)  # steps are written out in the file
     said, _ = refused(path, passed_through)
-    assert "rows or more: reading takes" in said
+    assert "rows up to the end of an episode: reading takes" in said
     monkeypatch.setenv("RPSR_READ_LIMIT", "100MB")
     assert passed_through(path) == 300_000
+
+
+def test_rows_are_counted_before_any_is_read(write, monkeypatch):
+    pa = pytest.importorskip("pyarrow")
+    path = write(rows=10**6, step=pa.nulls(10**6), episode=pa.array(np.arange(10**6) // 4))
+    monkeypatch.setenv("RPSR_READ_LIMIT", "30MB")
+    monkeypatch.setattr("rpsr.io.allowance.FACTOR", 0)  # as if the file had few bytes
+    said, peak = refused(path, read_logs)
+    assert "1,000,000 rows: reading takes" in said
+    assert peak < 3 * MEGABYTE
 
 
 @pytest.mark.parametrize("name", ["episode", "step", "action", "observation", "reward"])
@@ -146,5 +156,14 @@ def test_a_column_that_unpacks_to_more_than_the_limit(write, monkeypatch):
     path = write(rows=300_000)
     monkeypatch.setenv("RPSR_READ_LIMIT", "1MB")
     monkeypatch.setattr("rpsr.io.allowance.FACTOR", 1)
-    said, _ = refused(path, read_logs)
+    said, _ = refused(path, passed_through)
     assert "column 'step' unpacks to" in said
+
+
+def test_records_in_memory_are_no_long_episode(monkeypatch):
+    monkeypatch.setenv("RPSR_READ_LIMIT", "1M")
+    steps = [
+        {"episode": i // 5, "action": "go", "observation": "dark", "reward": 0.0}
+        for i in range(10_000)
+    ]
+    assert len(from_records(steps).lengths) == 2000

@@ -157,16 +157,16 @@ def test_a_dataset_that_its_data_collector_has_recorded(tmp_path, monkeypatch):
         env=environment, cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
+    recorded = json.loads(done.stdout.splitlines()[-1])
     with pytest.warns(UserWarning, match="lake/random-v0: ignored 'infos/prob'; a log consists of"):
         log = read_minari("lake/random-v0")
     assert log.action_names == ("0", "1", "2", "3")
     assert len(log.observation_names) == 16
-    assert log.lengths.tolist() == [len(steps) for steps, _, _ in told]
+    assert log.lengths.tolist() == [len(steps) for steps, _, _ in recorded]
     rows = np.stack([log.actions, log.observations, log.rewards], axis=1)
-    assert rows.tolist() == [row for steps, _, _ in told for row in steps]
-    assert log.terminated.tolist() == [over for _, over, _ in told]
-    assert log.truncated.tolist() == [cut for _, _, cut in told]
+    assert rows.tolist() == [row for steps, _, _ in recorded for row in steps]
+    assert log.terminated.tolist() == [over for _, over, _ in recorded]
+    assert log.truncated.tolist() == [cut for _, _, cut in recorded]
     assert log.terminated.any()
     assert not log.terminated.all()
 

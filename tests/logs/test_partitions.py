@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import few
 
 from rpsr.logs import Columns, stream, stream_logs
 from rpsr.logs.parts import Part, partitions
@@ -38,7 +39,7 @@ def same(one, other):
     )
 
 
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 @given(
     lengths=st.lists(st.integers(1, 9), min_size=1, max_size=12),
     group=st.integers(1, 12),
@@ -54,8 +55,11 @@ def test_row_groups_have_every_episode_once(tmp_path_factory, lengths, group, st
         parts = partitions(whole)
         for held_out in (False, True):
             expected = list(Part(whole, held_out))
-            found = [chunk for p in partitions(Part(whole, held_out)) for chunk in p]
-            assert same(join(found), join(expected))
+            chunks = [chunk for p in partitions(Part(whole, held_out)) for chunk in p]
+            assert same(join(chunks), join(expected))
+            half = Part(whole, held_out, one_in=2)
+            chunks = [chunk for p in partitions(half) for chunk in p]
+            assert same(join(chunks), join(half))
     assert same(join([chunk for part in parts for chunk in part]), join(whole))
     counts = [sum(chunk.episodes for chunk in part) for part in parts]
     assert [part.first_episode for part in parts] == np.cumsum([0, *counts[:-1]]).tolist()

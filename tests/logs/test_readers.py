@@ -169,7 +169,7 @@ def test_places_that_hold_no_log(tmp_path):
     with pytest.raises(InputError, match="read no path"):
         read_logs([])
     (tmp_path / ".hidden.jsonl").write_text("what some systems leave beside a file")
-    with pytest.raises(InputError, match="holds no log"):
+    with pytest.raises(InputError, match="contains no log"):
         read_logs(tmp_path)
     empty = tmp_path / "a.jsonl"
     empty.write_text("")
@@ -185,7 +185,7 @@ def test_what_a_folder_holds_and_is_not_read_is_said(tmp_path):
     with pytest.warns(UserWarning, match="skipped b.jsonl/, more.md, notes.txt and 2 more"):
         assert read_logs(tmp_path).episodes == 1
     (tmp_path / "a.jsonl").unlink()
-    with pytest.raises(InputError, match=r"holds no log; read b\.jsonl/.*not in subfolders"):
+    with pytest.raises(InputError, match=r"contains no log; read b\.jsonl/.*not in subfolders"):
         read_logs(tmp_path)
 
 
@@ -209,7 +209,7 @@ def test_files_of_different_systems_are_refused(tmp_path):
 def test_files_that_share_no_action_are_warned_of(tmp_path):
     files = [_file(tmp_path / "a.jsonl", "ll", "xy"), _file(tmp_path / "b.jsonl", "rr", "yy")]
     with pytest.warns(
-        UserWarning, match=r"b.jsonl: shares no action with .*a.jsonl: r here, l there; read"
+        UserWarning, match=r"b.jsonl: shares no action with .*a.jsonl: r here, l there; they are"
     ):
         assert read_logs(files).action_names == ("l", "r")
     _file(tmp_path / "b.jsonl", "lr", "zz")

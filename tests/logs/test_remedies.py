@@ -29,13 +29,13 @@ def _elsewhere(tmp_path, monkeypatch):
 @pytest.mark.parametrize("role", ["action", "observation"])
 def test_a_column_that_is_not_found_can_be_named(role):
     named = f'columns={{"{role}": "NAME"}}'
-    told = f"; name it with --columns {role}=NAME, in Python {named} of read_logs or from_frame"
-    assert refused(HEAD.replace(role, "x") + ROWS[0]).endswith(told)
+    message = f"; name it with --columns {role}=NAME, in Python {named} of read_logs or from_frame"
+    assert refused(HEAD.replace(role, "x") + ROWS[0]).endswith(message)
     frame = pd.DataFrame({"episode": [0], "action": ["a"], "observation": ["o"]})
     with pytest.raises(InputError) as caught:
         LastKTable().fit(frame.rename(columns={role: "x"}))
-    told = f"; name it: log = rpsr.logs.from_frame(frame, {named}), then fit(log)"
-    assert str(caught.value).endswith(told)
+    message = f"; name it: log = rpsr.logs.from_frame(frame, {named}), then fit(log)"
+    assert str(caught.value).endswith(message)
     assert "name it with" not in refused(HEAD + ROWS[0], columns=Columns(**{role: "y"}))
 
 
@@ -52,14 +52,14 @@ def test_an_unknown_role_is_refused_with_the_known_ones():
     with pytest.raises(InputError, match="Columns: read 'observaton', expected a role of episode,"):
         Columns(observaton="x")
     assert Columns("e", action="a") == Columns(episode="e", action="a")
-    for role, name, told in (
+    for role, name, message in (
         ("acton", "x", "state; did you mean action?"),
         ("obs", "x", "state; did you mean observation?"),
         ("measure", "action", "read 'measure', expected the role first: action=measure"),
     ):
         with pytest.raises(InputError) as caught:
             Columns(**{role: name})
-        assert str(caught.value).endswith(told)
+        assert str(caught.value).endswith(message)
 
 
 def test_columns_may_be_a_dictionary():
@@ -69,14 +69,14 @@ def test_columns_may_be_a_dictionary():
     assert from_records(records, columns={"action": "drug"}).action_names == ("a", "b")
     frame.to_csv("log.csv", index=False)
     assert read_logs("log.csv", columns={"action": "drug"}).action_names == ("a", "b")
-    for wrong, told in (
+    for wrong, message in (
         (["drug"], "columns: read list ['drug'], expected roles and names, such as {\"action\": "),
         ({"action": 3}, "Columns: action: read 3, expected the name of a column"),
         ({"drug": "action"}, "Columns: read 'drug', expected the role first: action=drug"),
     ):
         with pytest.raises(InputError) as caught:
             from_frame(frame, columns=wrong)
-        assert str(caught.value).startswith(told)
+        assert str(caught.value).startswith(message)
 
 
 def test_a_misspelt_column_is_guessed_from_all_columns():
@@ -86,8 +86,8 @@ def test_a_misspelt_column_is_guessed_from_all_columns():
         "log.csv: has no column 'proft' for the reward; its columns are pond, day, cut, lab, "
         "measure, dead, Profit; did you mean 'Profit'?"
     )
-    told = refused(",".join(f"x{i}" for i in range(30)) + "\n")
-    assert "x18, x19, ... (30 in all); name it" in told
+    message = refused(",".join(f"x{i}" for i in range(30)) + "\n")
+    assert "x18, x19, ... (30 in all); name it" in message
 
 
 def test_whole_numbers_with_a_gap_are_said_to_be_missing():
@@ -160,29 +160,29 @@ def test_whole_numbers_with_decimals_are_not_measurements():
 
 
 def test_a_decimal_comma_is_recognised():
-    told = refused("action;observation;reward\nrun;good;-1,0\n")
-    assert told.endswith("; write a decimal point, not a comma")
+    message = refused("action;observation;reward\nrun;good;-1,0\n")
+    assert message.endswith("; write a decimal point, not a comma")
     assert "comma" not in refused("action;observation;reward\nrun;good;x,0\n")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
 def test_other_encodings_say_what_to_save(encoding):
-    told = refused("action,observation\nöffnen,gut\n", encoding=encoding)
-    assert told.endswith("; save the file as UTF-8")
-    assert ("UTF-16" in told) is (encoding == "utf-16")
+    message = refused("action,observation\nöffnen,gut\n", encoding=encoding)
+    assert message.endswith("; save the file as UTF-8")
+    assert ("UTF-16" in message) is (encoding == "utf-16")
 
 
 def test_line_ends_and_quotes_are_named():
     assert refused("action,observation\rrun,good\r").endswith(
         "not CSV: a line ends in \\r alone; save the file with the line ends \\n or \\r\\n"
     )
-    told = 'log.csv:3: not CSV: a quote (") that begins in this row is not closed'
-    assert refused('action,observation\nrun,good\n"run,good\nrun,bad\n') == told
+    message = 'log.csv:3: not CSV: a quote (") that begins in this row is not closed'
+    assert refused('action,observation\nrun,good\n"run,good\nrun,bad\n') == message
 
 
 def test_empty_files_are_all_said_to_be_empty():
     for text in ("", "\n", "\n  \n"):
-        told = refused(text)
-        assert told == "log.csv: is empty, expected a line with the names of columns"
-    told = "log.csv:1: the line is empty, expected the names of columns"
-    assert refused("\naction,observation\n") == told
+        message = refused(text)
+        assert message == "log.csv: is empty, expected a line with the names of columns"
+    message = "log.csv:1: the line is empty, expected the names of columns"
+    assert refused("\naction,observation\n") == message

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.logs.written import same
+from tests.strategies import few
 
 from rpsr.logs import (
     Trajectories,
@@ -18,7 +19,7 @@ from rpsr.logs import (
     write_logs,
     write_minari,
 )
-from rpsr.logs.listed import DECIMAL, MISSING
+from rpsr.logs.tables.listed import DECIMAL, MISSING
 
 FILES = ["a.jsonl", "a.jsonl.gz", "a.parquet", "a.csv", "a.csv.gz", "a.tsv"]
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=4)
@@ -91,7 +92,7 @@ def test_dictionaries_of_episodes(tmp_path_factory, log):
 
 
 @given(logs().filter(lambda log: log.rewards is not None))
-@settings(max_examples=15)  # each makes folders and files
+@settings(max_examples=few(15))  # each makes folders and files
 def test_minari(tmp_path_factory, log):
     pytest.importorskip("minari")
     with pytest.MonkeyPatch.context() as patch:

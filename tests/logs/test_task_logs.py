@@ -5,7 +5,7 @@ import pytest
 
 import rpsr
 from rpsr.errors import DataError, InputError
-from rpsr.learning.learn import learn
+from rpsr.learning import learn
 from rpsr.learning.prepared_log import PreparedLog
 from rpsr.logs import Trajectories, stream_logs, task_log, write_logs
 from rpsr.logs.parts import Part, partitions
@@ -57,7 +57,7 @@ def test_sums_of_rewards_and_costs_count_until_the_goal():
 @pytest.mark.parametrize(
     ("objective", "said"),
     [
-        (rpsr.reach("nowhere"), "goal: no observation is called 'nowhere'; choose from 'dark'"),
+        (rpsr.reach("nowhere"), "goal: no observation is called 'nowhere'; the names are 'dark'"),
         (rpsr.reach(0), "goal: read 0, expected the name of an observation"),
         (rpsr.reach("good", avoiding="!bad"), "avoid: read '!bad', expected ! before a state"),
         (rpsr.reach("good", within=3), "plan on the learned model with a horizon"),
@@ -71,7 +71,7 @@ def test_what_a_log_cannot_have_is_refused(objective, said):
 
 def test_costs_have_one_sign_in_the_whole_log():
     both = [recorded(sign=1.0), recorded(sign=-1.0)]
-    with pytest.raises(DataError, match="both signs are no costs: read -11 and 11"):
+    with pytest.raises(DataError, match="expected rewards of one sign, read -11 and 11; maximise"):
         PreparedLog.of(both).for_objective(rpsr.total_cost("good"))
     with pytest.raises(DataError, match="no rewards"):
         PreparedLog.of(recorded(rewards=False)).for_objective(rpsr.total_reward("good"))

@@ -43,7 +43,7 @@ def test_a_log_is_indexed_as_the_list_of_its_episodes_is(lengths, key):
     """And what it gives are logs: to be learned from as such, not as streams."""
     log = from_arrays([[0] * n for n in lengths], [[0] * n for n in lengths])
     log = replace(log, rewards=np.arange(log.steps))
-    episodes = [each.rewards.tolist() for each in log]
+    episodes = [episode.rewards.tolist() for episode in log]
     try:
         chosen = np.empty(len(episodes), dtype=object)
         chosen[:] = episodes
@@ -52,11 +52,11 @@ def test_a_log_is_indexed_as_the_list_of_its_episodes_is(lengths, key):
         with pytest.raises(IndexError):
             log[key]
         return
-    found = log[key]
-    assert isinstance(found, Trajectories)
-    assert [each.rewards.tolist() for each in found] == expected
-    assert len(found) == len(expected)
-    assert list(PreparedLog.of(found)) == [found]
+    picked = log[key]
+    assert isinstance(picked, Trajectories)
+    assert [episode.rewards.tolist() for episode in picked] == expected
+    assert len(picked) == len(expected)
+    assert list(PreparedLog.of(picked)) == [picked]
 
 
 def test_episodes_are_chosen_by_a_mask():

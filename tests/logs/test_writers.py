@@ -76,6 +76,14 @@ def test_standard_output(capfdbinary):
     assert [json.loads(line) for line in lines] == EPISODES
 
 
+def test_names_do_not_steer_a_terminal(open_terminal):
+    terminal = open_terminal()
+    write_logs(make(observation_names=("up\u202e", "x")), "-")
+    assert terminal.getvalue().isascii()
+    first = json.loads(terminal.getvalue().splitlines()[0])
+    assert first["observations"] == ["up\u202e", "up\u202e", "x"]
+
+
 def test_parquet(tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     log = make(states=[4, 0, 2, 9, 1], propensities=[0.5, 1.0, 1.0, 1.0, 1.0])

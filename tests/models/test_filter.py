@@ -187,9 +187,9 @@ def one_by_one(model, actions, seen, closer=1.0):
     ):
         alone = [RobustFilter(model) for _ in actions[0]]
         for step in zip(actions.tolist(), seen.tolist(), strict=True):
-            for each, a, o in zip(alone, *step, strict=True):
-                each.update(a, o)
-            states.append([each.state for each in alone])
+            for one, a, o in zip(alone, *step, strict=True):
+                one.update(a, o)
+            states.append([one.state for one in alone])
     return np.array(states)
 
 
@@ -232,9 +232,9 @@ def test_a_learned_model_with_corners_survives_the_impossible():
 def test_interactions_that_are_alike_come_together(pairs):
     """Each action and observation once, in ascending order, and every place of it, ascending."""
     actions, seen = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    found = [(a, o, rows.tolist()) for a, o, rows in alike(actions, seen)]
+    groups = [(a, o, rows.tolist()) for a, o, rows in alike(actions, seen)]
     places = {pair: [i for i, other in enumerate(pairs) if other == pair] for pair in pairs}
-    assert found == [(a, o, places[a, o]) for a, o in sorted(places)]
+    assert groups == [(a, o, places[a, o]) for a, o in sorted(places)]
 
 
 @pytest.mark.parametrize("name", ["tiger", "cheese"])

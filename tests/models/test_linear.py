@@ -82,9 +82,9 @@ def test_names_and_indices_say_the_same():
 @pytest.mark.parametrize(
     ("action", "observation", "message"),
     [
-        ("trow", "heads", "no action is called 'trow'; choose from 'throw'"),
-        ("throw", "tail", "no observation is called 'tail'; choose from 'tails'"),
-        ("throw", "zzz", "no observation is called 'zzz'; choose from 'heads', 'tails'"),
+        ("trow", "heads", "no action is called 'trow'; did you mean 'throw'"),
+        ("throw", "tail", "no observation is called 'tail'; did you mean 'tails'"),
+        ("throw", "zzz", "no observation is called 'zzz'; the names are 'heads', 'tails'"),
         (1, 0, "action: read 1, expected an index from 0 to 0"),
         (0, -1, "observation: read -1, expected an index from 0 to 1"),
         (0, 0.0, "observation: read 0.0, expected a name or an index"),

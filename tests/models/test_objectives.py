@@ -93,9 +93,9 @@ def test_rewards_and_costs_until_the_goal():
 
 
 @pytest.mark.parametrize(
-    ("goal", "options", "told"),
+    ("goal", "options", "message"),
     [
-        ("gaol", {}, "goal: no label, state or observation is called 'gaol'; choose from 'goal'"),
+        ("gaol", {}, "goal: no label, state or observation is called 'gaol'; did you mean 'goal'"),
         (7, {}, "goal: state: read 7, expected an index from 0 to 3"),
         ([], {}, "goal: read an empty set"),
         ("", {}, "goal: read an empty set"),
@@ -103,10 +103,10 @@ def test_rewards_and_costs_until_the_goal():
         ("goal", {"avoiding": "nowhere"}, "avoid: no label, state or observation"),
     ],
 )
-def test_wrong_sets_are_named(goal, options, told):
+def test_wrong_sets_are_named(goal, options, message):
     with pytest.raises(InputError) as caught:
         rpsr.reach(goal, **options).task(corridor())
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_what_is_not_well_defined_is_refused():
@@ -117,7 +117,7 @@ def test_what_is_not_well_defined_is_refused():
     with pytest.raises(InputError, match="expected a POMDP"):
         rpsr.reach("goal").task(corridor().belief_model())
     mixed = rpsr.load("tiger")
-    with pytest.raises(ModelError, match="rewards of both signs are no costs"):
+    with pytest.raises(ModelError, match="cost: expected rewards of one sign, read"):
         rpsr.total_cost().task(mixed)
 
 
@@ -135,7 +135,7 @@ def test_observations_by_edge_are_refused():
         discount=HALF,
     )
     for objective in (rpsr.reach("goal"), rpsr.total_reward("goal"), rpsr.reach("p")):
-        with pytest.raises(ModelError, match=r"observations depend on \(s, a, s'\)"):
+        with pytest.raises(ModelError, match=r"depend on \(s, a, s'\)"):
             objective.task(pomdp)
 
 
@@ -238,8 +238,8 @@ def test_the_value_of_a_task_is_the_probability_of_reaching_the_goal(data):
             np.repeat(after[:, None], len(task.observations), axis=1),
             0,
         )
-        found = exact_return(task, controller, steps=len(word))
-        assert found == pytest.approx(float(expected), abs=1e-12)
+        chance = exact_return(task, controller, steps=len(word))
+        assert chance == pytest.approx(float(expected), abs=1e-12)
 
 
 def test_labels_of_a_file_are_sets(tmp_path):
@@ -266,11 +266,11 @@ label "fine" = s=0 | s=1;
 
 def test_the_theory_holds_for_tasks():
     """A PSR of a task is enough exactly if its states of equal tests have equal chances."""
-    told = rpsr.reach("light").task(corridor())
-    assert rpsr.accuracy(told).accurate
+    seen = rpsr.reach("light").task(corridor())
+    assert rpsr.accuracy(seen).accurate
     hidden = corridor(light="dark")
     assert not rpsr.accuracy(rpsr.reach("goal").task(hidden)).accurate
-    for model in (rpsr.rpsr(told), rpsr.rpsr(rpsr.reach("goal").task(hidden))):
+    for model in (rpsr.rpsr(seen), rpsr.rpsr(rpsr.reach("goal").task(hidden))):
         plan = rpsr.solve(model, "sarsop")
         assert plan.value == pytest.approx(0.75, abs=1e-6)
 
@@ -286,11 +286,11 @@ def test_all_words_of_the_front_door():
 def test_which_objectives_a_model_admits():
     from rpsr.planning import admitted_objectives
 
-    found = admitted_objectives(corridor())
-    assert found["discounted"] is None
-    assert found["probability"] is None
-    assert found["reward"] == found["cost"]
-    assert found["reward"] == "every policy pays indefinitely from state 'a'"
+    admitted = admitted_objectives(corridor())
+    assert admitted["discounted"] is None
+    assert admitted["probability"] is None
+    assert admitted["reward"] == admitted["cost"]
+    assert admitted["reward"] == "every policy pays indefinitely from state 'a'"
     reached = rpsr.total_cost("goal,pit").task(corridor())  # "stay" pays indefinitely
     assert admitted_objectives(reached)["reward"] is None
     assert "no discount below 1" in (

@@ -219,7 +219,7 @@ def _exact_rows(rows, vector):
 
 def _exact_dot(left, right):
     """The sum of products, and of their absolute values; left: numbers or (product, size)."""
-    pairs = [each if isinstance(each, tuple) else (each, abs(each)) for each in left]
+    pairs = [one if isinstance(one, tuple) else (one, abs(one)) for one in left]
     numbers = [Fraction(number) for number in right.tolist()]
     exact = sum(pair[0] * number for pair, number in zip(pairs, numbers, strict=True))
     return exact, sum(pair[1] * abs(number) for pair, number in zip(pairs, numbers, strict=True))

@@ -267,11 +267,11 @@ def test_a_mutated_file_is_refused_or_holds_a_model(path, model):
     for _ in range(300):
         forged(model, path, lambda header, arrays: mutated(chance, header, arrays))
         try:
-            found = store.load_native(path)
+            loaded = store.load_native(path)
         except InputError:
             continue
         read += 1
-        linear = found.belief_model() if isinstance(found, POMDP) else found
+        linear = loaded.belief_model() if isinstance(loaded, POMDP) else loaded
         check_model(linear, histories=3, steps=10)
         json.dumps(linear.provenance)
     assert 0 < read < 250

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planning.anytime.test_undiscounted import game
+from tests.strategies import few
 
 import rpsr
 from rpsr.domains.rules import tabulate
@@ -23,7 +24,7 @@ def test_values_are_those_of_the_horizon(name):
     assert plan.lower == pytest.approx(whole.value, abs=1e-5)
 
 
-@settings(max_examples=5)
+@settings(max_examples=few(5))
 @given(st.data())
 def test_objectives_within_steps(data):
     """`game` has rewards by outcome in its task, and states that are entered late."""

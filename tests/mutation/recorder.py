@@ -69,12 +69,12 @@ class Recorder:
 
 def with_callees(kernels: set[Kernel]) -> set[Kernel]:
     """Kernels and those that they call, directly or not."""
-    found, waiting = set[Kernel](), list(kernels)
+    reached, waiting = set[Kernel](), list(kernels)
     while waiting:
         kernel = waiting.pop()
-        if kernel not in found:
-            found.add(kernel)
+        if kernel not in reached:
+            reached.add(kernel)
             function: Any = kernel.py_func
             named = (function.__globals__.get(name) for name in function.__code__.co_names)
             waiting += [value for value in named if isinstance(value, Kernel)]
-    return found
+    return reached

@@ -59,13 +59,13 @@ class Record:
 def _spans(tree: ast.Module, line: int) -> Iterator[tuple[int, int]]:
     """A line, the functions and classes around it from the inside out, and the module."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    found = [
+    spans = [
         (node.lineno, node.end_lineno or node.lineno)
         for node in ast.walk(tree)
         if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)
     ]
     yield line, line
-    yield from sorted(found, key=lambda span: span[1] - span[0])
+    yield from sorted(spans, key=lambda span: span[1] - span[0])
     yield 0, 10**9
 
 

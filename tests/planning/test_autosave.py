@@ -52,10 +52,10 @@ def _elsewhere(tmp_path, monkeypatch):
 def test_what_is_kept_holds_and_is_gone_on_from(name, kind):
     model, kept = MODELS[kind], []
     planner = planner_by_name(name, **SHORT[name])
-    found = planner.solve(model, Autosave(kept.append, every=0.0))
+    plan = planner.solve(model, Autosave(kept.append, every=0.0))
     unwatched = planner.solve(model, ignore)
-    assert (found.lower, found.upper) == (unwatched.lower, unwatched.upper)
-    assert np.array_equal(found.vectors, unwatched.vectors)
+    assert (plan.lower, plan.upper) == (unwatched.lower, unwatched.upper)
+    assert np.array_equal(plan.vectors, unwatched.vectors)
     for so_far in kept:
         assert so_far.status is Status.INTERRUPTED
         assert so_far.lower <= BEST + 1e-6 <= so_far.upper + 2e-6
@@ -72,16 +72,16 @@ def test_what_is_kept_holds_and_is_gone_on_from(name, kind):
 def kept_by(planner, model):
     """All that a planner offers, and its plan, which is the plan of a run that keeps nothing."""
     kept = []
-    found = planner.solve(model, Autosave(kept.append, every=0.0))
+    plan = planner.solve(model, Autosave(kept.append, every=0.0))
     unwatched = planner.solve(model, ignore)
-    assert (found.status, found.lower, found.upper) == (
+    assert (plan.status, plan.lower, plan.upper) == (
         unwatched.status,
         unwatched.lower,
         unwatched.upper,
     )
-    assert np.array_equal(found.vectors, unwatched.vectors)
+    assert np.array_equal(plan.vectors, unwatched.vectors)
     assert {so_far.status for so_far in kept} == {Status.INTERRUPTED}
-    return kept, found
+    return kept, plan
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -99,12 +99,12 @@ def test_every_planner_offers_solutions_that_hold_while_it_plans(name, kind):
 @pytest.mark.parametrize("name", [n for n in PLANNER_NAMES if "horizon" in planner_options(n)])
 def test_every_planner_offers_plans_for_the_whole_horizon_while_it_plans(name, kind):
     model = MODELS[kind]
-    kept, found = kept_by(planner_by_name(name, horizon=STEPS), model)
-    assert found.status is Status.HORIZON
+    kept, plan = kept_by(planner_by_name(name, horizon=STEPS), model)
+    assert plan.status is Status.HORIZON
     for so_far in kept:
         tree = PolicyTree.of(so_far)
         assert tree.horizon == STEPS
-        assert so_far.lower <= found.value <= so_far.upper
+        assert so_far.lower <= plan.value <= so_far.upper
         assert tree.value(model) >= so_far.lower
     assert len({so_far.lower for so_far in kept}) > 1  # later ones know more
 
@@ -118,9 +118,9 @@ def test_reachable_offers_a_plan_on_what_it_has_explored():
 
 
 def test_q_learning_offers_the_policy_that_it_has_learned():
-    kept, found = kept_by(planner_by_name("q-learning", **EVERY["q-learning"]), MODELS["belief"])
+    kept, plan = kept_by(planner_by_name("q-learning", **EVERY["q-learning"]), MODELS["belief"])
     assert len({so_far.iterations for so_far in kept}) > 10
-    assert found.iterations == 20
+    assert plan.iterations == 20
 
 
 def test_nothing_is_kept_before_the_period_has_passed():
@@ -146,18 +146,18 @@ def test_a_false_checkpoint_is_not_believed(name, by):
     model = MODELS["belief"]
     save_checkpoint(SARSOP(max_iterations=20).solve(model, ignore), "c.ckpt")
     saved = load_checkpoint("c.ckpt", model)
-    found = saved.value_function
-    boast = replace(saved, value_function=replace(found, vectors=found.vectors + by))
-    found = planner_by_name(name, **SHORT[name]).resume(model, ignore, boast)
-    assert -20.001 <= found.lower <= BEST + 1e-6 <= found.upper + 2e-6
+    function = saved.value_function
+    boast = replace(saved, value_function=replace(function, vectors=function.vectors + by))
+    function = planner_by_name(name, **SHORT[name]).resume(model, ignore, boast)
+    assert -20.001 <= function.lower <= BEST + 1e-6 <= function.upper + 2e-6
 
 
 def test_a_checkpoint_without_successors_is_refused():
     model = MODELS["belief"]
     save_checkpoint(SARSOP(max_iterations=2).solve(model, ignore), "c.ckpt")
     saved = load_checkpoint("c.ckpt", model)
-    found = saved.value_function
-    unknown = replace(found, successors=np.full_like(found.successors, -1))
+    function = saved.value_function
+    unknown = replace(function, successors=np.full_like(function.successors, -1))
     open_ended = replace(saved, value_function=unknown)
     for name in SHORT:
         with pytest.raises(ModelError, match="does not store the successors"):

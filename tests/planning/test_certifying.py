@@ -1,5 +1,6 @@
 """Certificates of plans: verified, as tight as the plan, and never above what is true."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,16 +9,17 @@ import pytest
 from rpsr import POMDP, ModelError, certify, reach, solve, verify
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.domains import build
+from rpsr.planning import certifying
 from rpsr.predictive import psr, rpsr
 
 
 def proven(plan, pomdp, path):
     made = certify(plan, pomdp)
     made.save(path)
-    found = verify(pomdp, path, horizon=plan.horizon)
-    assert found.lower == Fraction(made.lower)
-    assert found.upper == (None if made.upper is None else Fraction(made.upper))
-    return found
+    verified = verify(pomdp, path, horizon=plan.horizon)
+    assert verified.lower == Fraction(made.lower)
+    assert verified.upper == (None if made.upper is None else Fraction(made.upper))
+    return verified
 
 
 @pytest.mark.parametrize("planner", ["sarsop", "hsvi", "vi", "pbvi", "perseus", "policy-iteration"])
@@ -25,12 +27,12 @@ def proven(plan, pomdp, path):
 def test_certificates_are_as_tight_as_the_plan(tmp_path, planner, name):
     pomdp = build(name)
     plan = solve(pomdp, planner, time_limit=20)
-    found = proven(plan, pomdp, tmp_path / "c.json")
+    verified = proven(plan, pomdp, tmp_path / "c.json")
     allowed = 1e-9 if plan.gap is None else max(1e-9, 0.01 * plan.gap)
-    assert found.lower >= plan.lower - allowed
-    assert found.lower <= found.upper
+    assert verified.lower >= plan.lower - allowed
+    assert verified.lower <= verified.upper
     if plan.upper is not None and planner in ("sarsop", "hsvi", "vi"):
-        assert found.upper <= plan.upper + allowed
+        assert verified.upper <= plan.upper + allowed
 
 
 def test_kept_points_are_what_the_certificate_is_made_of(tmp_path):
@@ -43,9 +45,9 @@ def test_kept_points_are_what_the_certificate_is_made_of(tmp_path):
 def test_bounds_hold_against_an_independent_value(tmp_path):
     """Tiger with discount 0: the first reward is the value. And with any: listening costs 1."""
     pomdp = build("tiger").with_discount(0)
-    found = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
-    assert found.lower <= -1 <= found.upper
-    assert found.upper - found.lower < Fraction(1, 10**9)
+    verified = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
+    assert verified.lower <= -1 <= verified.upper
+    assert verified.upper - verified.lower < Fraction(1, 10**9)
 
 
 def test_discount_0_needs_no_successors(tmp_path):
@@ -55,9 +57,9 @@ def test_discount_0_needs_no_successors(tmp_path):
         np.ones((3, 1, 1)), np.full((3, 1, 2), 0.5), rewards, [1.0], 0, exact=True
     )
     for planner in ("sarsop", "vi"):
-        found = proven(solve(pomdp, planner), pomdp, tmp_path / "c.json")
-        assert found.lower <= 3 <= found.upper
-        assert found.upper - found.lower < Fraction(1, 10**9)
+        verified = proven(solve(pomdp, planner), pomdp, tmp_path / "c.json")
+        assert verified.lower <= 3 <= verified.upper
+        assert verified.upper - verified.lower < Fraction(1, 10**9)
 
 
 @pytest.mark.parametrize("factor", [1e-18, 1e-40, 1e12])
@@ -68,23 +70,36 @@ def test_certificates_are_as_tight_in_any_unit_of_reward(tmp_path, factor):
     rewards = np.array([[-1.0, -100.0, 10.0], [-1.0, 10.0, -100.0]]) * factor
     pomdp = POMDP.from_arrays(moves, hears, rewards, [0.5, 0.5], 0.5)
     plan = solve(pomdp, "vi")
-    found = proven(plan, pomdp, tmp_path / "c.json")
+    verified = proven(plan, pomdp, tmp_path / "c.json")
     assert plan.lower != 0
-    assert found.upper - found.lower < 1e-7 * abs(plan.lower)
+    assert verified.upper - verified.lower < 1e-7 * abs(plan.lower)
 
 
 def test_a_plan_that_a_limit_stopped_has_a_certificate(tmp_path):
     pomdp = build("hallway")
     plan = solve(pomdp, "sarsop", max_iterations=2, keep_points=True)
-    found = proven(plan, pomdp, tmp_path / "c.json.gz")
-    assert found.upper <= plan.upper + 0.01 * plan.gap
+    verified = proven(plan, pomdp, tmp_path / "c.json.gz")
+    assert verified.upper <= plan.upper + 0.01 * plan.gap
 
 
-def test_a_plan_on_the_r_psr_bounds_the_pomdp(tmp_path):
-    pomdp = build("parr")
+@pytest.mark.parametrize("name", ["parr", "loadunload"])  # as many dimensions as states, and fewer
+def test_a_plan_on_the_r_psr_bounds_the_pomdp(tmp_path, name):
+    pomdp = build(name)
     plan = solve(rpsr(pomdp), "sarsop")
-    found = proven(plan, pomdp, tmp_path / "c.json")
-    assert found.lower >= plan.lower - max(1e-9, 0.01 * plan.gap)
+    verified = proven(plan, pomdp, tmp_path / "c.json")
+    assert verified.lower >= plan.lower - max(1e-9, 0.01 * plan.gap)
+
+
+def test_the_lower_bound_is_that_of_the_plan_and_not_of_the_search_for_the_upper_one(monkeypatch):
+    plan, search = solve(build("tiger"), "vi"), certifying._search
+
+    def spoiled(*given):
+        plan = search(*given)
+        values = plan.value_function
+        return replace(plan, value_function=replace(values, vectors=values.vectors - 100))
+
+    monkeypatch.setattr(certifying, "_search", spoiled)
+    assert certify(plan).lower == pytest.approx(plan.lower, abs=1e-6)
 
 
 def test_a_model_in_floats_is_certified_too(tmp_path):
@@ -93,8 +108,8 @@ def test_a_model_in_floats_is_certified_too(tmp_path):
     pomdp = POMDP.from_arrays(transition, emission, rng.normal(size=(3, 2)), None, 0.9)
     assert not pomdp.exact
     plan = solve(pomdp, "sarsop")
-    found = proven(plan, pomdp, tmp_path / "c.json")
-    assert found.upper - found.lower <= 1.01 * plan.gap
+    verified = proven(plan, pomdp, tmp_path / "c.json")
+    assert verified.upper - verified.lower <= 1.01 * plan.gap
 
 
 def corridor(reward: float) -> POMDP:
@@ -118,17 +133,17 @@ def corridor(reward: float) -> POMDP:
 
 def test_reaching_a_goal_without_a_discount_is_certified(tmp_path):
     task = reach("goal").task(corridor(0.0))
-    found = proven(solve(task, "sarsop"), task, tmp_path / "c.json")
-    assert found.lower <= 1 <= found.upper
-    assert found.upper - found.lower < Fraction(1, 10**6)
+    verified = proven(solve(task, "sarsop"), task, tmp_path / "c.json")
+    assert verified.lower <= 1 <= verified.upper
+    assert verified.upper - verified.lower < Fraction(1, 10**6)
 
 
 def test_costs_without_a_discount_are_bounded_where_every_policy_ends(tmp_path):
     """The sum of rewards until an attempt succeeds: -1 for each attempt, -5/4 in the mean."""
     pomdp = corridor(-1.0)
-    found = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
-    assert found.lower <= Fraction(-5, 4) <= found.upper
-    assert found.upper - found.lower < Fraction(1, 10**6)
+    verified = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
+    assert verified.lower <= Fraction(-5, 4) <= verified.upper
+    assert verified.upper - verified.lower < Fraction(1, 10**6)
 
 
 def test_costs_have_a_lower_bound_alone_where_a_policy_never_ends(tmp_path):
@@ -136,9 +151,9 @@ def test_costs_have_a_lower_bound_alone_where_a_policy_never_ends(tmp_path):
     goes = [[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.0, 1.0]]]
     rewards = [[-1.0, -1.0], [0.0, 0.0]]
     pomdp = POMDP.from_arrays(goes, np.ones((2, 2, 1)), rewards, [1.0, 0], 1, exact=True)
-    found = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
-    assert found.upper is None
-    assert Fraction(-2) - Fraction(1, 10**6) <= found.lower <= -2
+    verified = proven(solve(pomdp, "sarsop"), pomdp, tmp_path / "c.json")
+    assert verified.upper is None
+    assert Fraction(-2) - Fraction(1, 10**6) <= verified.lower <= -2
 
 
 # ---- a number of steps
@@ -148,7 +163,7 @@ def best(pomdp, belief, steps):
     """The optimal value of a number of steps in fractions; beliefs are not divided by their sum."""
     if steps == 0:
         return Fraction(0)
-    model, found = ExactModel(pomdp.record), []
+    model, worths = ExactModel(pomdp.record), []
     for a, rows in enumerate(model.rows):
         value, after = Fraction(0), {}
         for s, mass in belief.items():
@@ -157,10 +172,10 @@ def best(pomdp, belief, steps):
             for o, target, weight in row:
                 seen = after.setdefault(o, {})
                 seen[target] = seen.get(target, 0) + mass * Fraction(weight, total)
-        found.append(
+        worths.append(
             value + model.discount * sum(best(pomdp, x, steps - 1) for x in after.values())
         )
-    return max(found)
+    return max(worths)
 
 
 @pytest.mark.parametrize("planner", ["vi", "enumeration", "reachable"])
@@ -169,28 +184,28 @@ def best(pomdp, belief, steps):
 def test_a_number_of_steps_is_certified(tmp_path, name, discount, planner):
     pomdp = build(name).with_discount(discount)
     plan = solve(pomdp, planner, horizon=3)
-    found = proven(plan, pomdp, tmp_path / "c.json")
+    verified = proven(plan, pomdp, tmp_path / "c.json")
     begin = {s: Fraction(x) for s, x in enumerate(ExactModel(pomdp.record).start) if x}
-    assert found.lower <= best(pomdp, begin, 3) <= found.upper
-    assert found.lower >= plan.lower - 1e-9
-    assert found.upper <= plan.upper + 1e-9
+    assert verified.lower <= best(pomdp, begin, 3) <= verified.upper
+    assert verified.lower >= plan.lower - 1e-9
+    assert verified.upper <= plan.upper + 1e-9
 
 
 def test_many_steps_without_a_discount_are_certified(tmp_path):
     """More steps than there are sweeps; each of them costs 1 where no door pays."""
     pomdp = build("tiger").with_discount(1)
     plan = solve(pomdp, "vi", horizon=110, max_iterations=3)
-    found = proven(plan, pomdp, tmp_path / "c.json")
-    assert found.lower >= plan.lower - 1e-7
-    assert found.upper is not None
+    verified = proven(plan, pomdp, tmp_path / "c.json")
+    assert verified.lower >= plan.lower - 1e-7
+    assert verified.upper is not None
 
 
 def test_a_number_of_steps_on_the_r_psr_is_certified(tmp_path):
     pomdp = build("parr")
     plan = solve(rpsr(pomdp), "vi", horizon=4)
-    found = proven(plan, pomdp, tmp_path / "c.json")
-    assert found.lower >= plan.lower - 1e-9
-    assert found.upper <= plan.upper + 1e-9
+    verified = proven(plan, pomdp, tmp_path / "c.json")
+    assert verified.lower >= plan.lower - 1e-9
+    assert verified.upper <= plan.upper + 1e-9
 
 
 def test_plans_that_have_no_certificate_say_why():
@@ -199,5 +214,5 @@ def test_plans_that_have_no_certificate_say_why():
         certify(solve(psr(pomdp), "sarsop"), pomdp)
     with pytest.raises(ModelError, match="give its POMDP"):
         certify(solve(rpsr(pomdp), "sarsop"))
-    with pytest.raises(ModelError, match="not one for tiger"):
+    with pytest.raises(ModelError, match="made for another POMDP than tiger"):
         certify(solve(pomdp, "sarsop"), build("tiger"))

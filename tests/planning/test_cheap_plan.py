@@ -25,10 +25,10 @@ def _interrupted(monkeypatch):
 
 @pytest.mark.parametrize("name", PLANNER_NAMES)
 def test_every_planner_has_a_plan_when_interrupted_at_once(name):
-    found = planner_by_name(name).solve(TIGER, ignore)
-    assert (found.status, found.planner) == (Status.INTERRUPTED, name)
-    assert found.lower <= BEST <= found.upper
-    assert extract_controller(found).value(TIGER) >= found.lower
+    plan = planner_by_name(name).solve(TIGER, ignore)
+    assert (plan.status, plan.planner) == (Status.INTERRUPTED, name)
+    assert plan.lower <= BEST <= plan.upper
+    assert extract_controller(plan).value(TIGER) >= plan.lower
 
 
 def test_where_nothing_is_cheap_the_interrupt_is_passed_on():

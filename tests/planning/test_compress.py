@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import random_lottery
+from tests.strategies import few
 
 from rpsr import POMDP
 from rpsr.domains import build, tabulate
@@ -66,7 +67,7 @@ def wasteful(seed, *, by_edge=False):
 
 # Of larger seeds, three in a hundred make problems of thousands of vectors, which take minutes.
 @given(st.integers(0, 100), st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=few(15))
 def test_nothing_is_lost_with_an_infinite_horizon(seed, by_edge):
     pomdp = wasteful(seed, by_edge=by_edge)
     small = compress(pomdp)
@@ -89,7 +90,7 @@ def test_nothing_is_lost_with_an_infinite_horizon(seed, by_edge):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3))
-@settings(max_examples=10)
+@settings(max_examples=few(10))
 def test_nothing_is_lost_over_a_horizon(seed, horizon):
     pomdp = wasteful(seed)
     small = compress(pomdp)
@@ -105,7 +106,7 @@ def test_nothing_is_lost_over_a_horizon(seed, horizon):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=10)
+@settings(max_examples=few(10))
 def test_lifted_vectors_stay_below_the_optimum_everywhere(seed):
     pomdp = wasteful(seed)
     small = compress(pomdp)
@@ -116,7 +117,7 @@ def test_lifted_vectors_stay_below_the_optimum_everywhere(seed):
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=few(15))
 def test_states_left_out_leave_the_rest_as_it_was(seed, by_edge):
     pomdp = wasteful(seed, by_edge=by_edge)
     kept = np.flatnonzero(reachable_states(pomdp))
@@ -145,9 +146,9 @@ def test_what_is_saved_is_counted():
 def test_what_was_proven_by_looking_ahead_is_valued_so_when_lifted(name):
     pomdp, epsilon = build(name), 1e-3
     small = compress(pomdp)
-    found = solve(small.model, ValueIteration(epsilon=epsilon, faces=True))
-    assert found.value_function.ahead is small.model
-    lifted = small.lift(found)
+    plan = solve(small.model, ValueIteration(epsilon=epsilon, faces=True))
+    assert plan.value_function.ahead is small.model
+    lifted = small.lift(plan)
     assert lifted.epsilon is not None
     assert lifted.epsilon <= epsilon
     whole = solve(pomdp, ValueIteration(epsilon=epsilon, faces=False))

@@ -97,8 +97,8 @@ def test_a_plan_whose_policy_takes_the_lowest_of_almost_equal_actions_is_named()
         name: str = "ties"
 
         def solve(self, model, progress):
-            found = Reachable().solve(model, progress)
-            return Tied(**{field.name: getattr(found, field.name) for field in fields(found)})
+            plan = Reachable().solve(model, progress)
+            return Tied(**{field.name: getattr(plan, field.name) for field in fields(plan)})
 
     with pytest.raises(AssertionError, match="the policy's value"):
         check_planner(Ties())
@@ -262,7 +262,7 @@ def test_a_policy_is_checked_along_observations_that_can_occur():
 
 
 def test_a_solution_without_an_upper_bound_is_sound():
-    found = replace(solve(build("tiger"), Reachable()), upper=None)
-    _check_solution(found, "tiger")
+    plan = replace(solve(build("tiger"), Reachable()), upper=None)
+    _check_solution(plan, "tiger")
     with pytest.raises(AssertionError, match="below the lower bound"):
-        _check_solution(replace(found, lower=found.value + 1), "tiger")
+        _check_solution(replace(plan, lower=plan.value + 1), "tiger")

@@ -41,12 +41,12 @@ def test_they_are_those_of_the_definition(data):
     parts = (np.ones(len(rows)), (row, column))
     moves = sp.csr_array(sp.coo_array(parts, shape=(n_actions * k, k)))
     component, inside = end_components(moves, n_actions)
-    found = {
+    components = {
         frozenset(np.flatnonzero(component == c).tolist())
         for c in np.unique(component[inside.any(axis=0)])
     }
     expected = by_enumeration(targets, k)
-    assert found == {states for states, _ in expected}
+    assert components == {states for states, _ in expected}
     pairs = {pair for _, stays in expected for pair in stays}
     assert {tuple(pair) for pair in np.argwhere(inside).tolist()} == pairs
     outside = [s for s in range(k) if not inside[:, s].any()]
@@ -69,8 +69,8 @@ def test_states_that_lead_to_a_set(data):
     step = (moves.reshape(n_actions, k, k) * allowed[:, :, None]).any(axis=0)
     paths = np.linalg.matrix_power(np.eye(k, dtype=int) + step, k) > 0
     expected = (paths & target).any(axis=1)
-    found = leading_to(sp.csr_array(moves.astype(float)), target, allowed)
-    assert found.tolist() == expected.tolist()
+    leads = leading_to(sp.csr_array(moves.astype(float)), target, allowed)
+    assert leads.tolist() == expected.tolist()
 
 
 def test_long_corridors_are_passed_once():

@@ -29,11 +29,11 @@ def test_a_bout_of_sweeps_is_the_sum_of_the_first_powers(system):
 def test_bouts_end_at_the_solution(system, large, monkeypatch):
     moves, rewards, values = system
     monkeypatch.setattr(linear_systems, "LARGE", 0 if large else 100)
-    found, converged = iterated(
+    solution, converged = iterated(
         moves.__matmul__, rewards, Clock(lambda row: None), np.zeros_like(rewards)
     )
     assert converged
-    np.testing.assert_allclose(found, values, rtol=1e-10)
+    np.testing.assert_allclose(solution, values, rtol=1e-10)
 
 
 def test_a_refined_factorisation_is_the_solution_to_the_last_digits(system):

@@ -42,22 +42,22 @@ def two_every_five_steps(discount: Fraction) -> Fraction:
 def test_rewards_of_any_scale_are_planned_to_the_same_share(planner, scale):
     model = build("parr").belief_model()
     model = model.with_rewards(model.rewards * scale)
-    found = solve(model, planner())
+    plan = solve(model, planner())
     value = float(two_every_five_steps(Fraction(19, 20))) * scale
     share = CLOSED if planner in CLOSING else PROVEN
     wide = float(np.ptp(model.rewards)) / 0.05
-    assert found.status.reached_goal
-    assert found.lower <= value * (1 + 1e-15)
-    assert value * (1 - 1e-15) <= found.upper
-    assert found.gap <= 2 * share * wide
+    assert plan.status.reached_goal
+    assert plan.lower <= value * (1 + 1e-15)
+    assert value * (1 - 1e-15) <= plan.upper
+    assert plan.gap <= 2 * share * wide
 
 
 @pytest.mark.parametrize("planner", [*PROVING, *CLOSING])
 def test_a_discount_near_one_is_planned_by_default(planner):
     discount = Fraction("0.9999")
-    found = solve(build("parr").with_discount(discount), planner())
-    assert found.status is Status.SOLVED
-    assert found.lower <= float(two_every_five_steps(discount)) <= found.upper
+    plan = solve(build("parr").with_discount(discount), planner())
+    assert plan.status is Status.SOLVED
+    assert plan.lower <= float(two_every_five_steps(discount)) <= plan.upper
     tiger = build("tiger").with_discount(discount)
     ours, others = solve(tiger, planner()), solve(tiger, SARSOP(epsilon=1e-2))
     assert max(ours.lower, others.lower) <= min(ours.upper, others.upper)
@@ -67,10 +67,10 @@ def test_a_discount_near_one_is_planned_by_default(planner):
 @pytest.mark.parametrize("reward", [0.0, -3.0])
 def test_rewards_that_are_all_alike_have_a_precision(planner, reward):
     model = build("1d").belief_model()
-    found = solve(model.with_rewards(np.full_like(model.rewards, reward)), planner())
-    assert found.status.reached_goal
-    assert found.lower <= 4 * reward <= found.upper
-    assert found.gap <= 1e-5
+    plan = solve(model.with_rewards(np.full_like(model.rewards, reward)), planner())
+    assert plan.status.reached_goal
+    assert plan.lower <= 4 * reward <= plan.upper
+    assert plan.gap <= 1e-5
 
 
 def test_the_default_is_a_share_of_the_range_of_values():
@@ -90,23 +90,23 @@ def test_the_default_is_a_share_of_the_range_of_values():
     [(ValueIteration, 1e-9), (PolicyIteration, 1e-9), (SARSOP, 1e-7), (HSVI, 1e-7)],
 )
 def test_what_floats_cannot_prove_is_proven_as_closely_as_they_can(planner, most, epsilon):
-    found = solve(build("tiger"), planner(epsilon=epsilon))
-    assert found.status is Status.ROUNDING
-    assert found.status.reached_goal
-    assert found.lower <= TIGER + 1e-9
-    assert found.upper >= TIGER - 1e-9
-    assert 0 < found.gap <= most
+    plan = solve(build("tiger"), planner(epsilon=epsilon))
+    assert plan.status is Status.ROUNDING
+    assert plan.status.reached_goal
+    assert plan.lower <= TIGER + 1e-9
+    assert plan.upper >= TIGER - 1e-9
+    assert 0 < plan.gap <= most
     if planner in PROVING:
-        assert found.gap / 4 <= found.epsilon <= most
+        assert plan.gap / 4 <= plan.epsilon <= most
 
 
 def test_enumeration_too():
-    found = solve(build("1d"), Enumeration(epsilon=1e-20))
+    plan = solve(build("1d"), Enumeration(epsilon=1e-20))
     exact = solve(build("1d"), Reachable())
-    assert found.status is Status.ROUNDING
-    assert found.lower <= exact.upper
-    assert exact.lower <= found.upper
-    assert found.gap < 1e-11
+    assert plan.status is Status.ROUNDING
+    assert plan.lower <= exact.upper
+    assert exact.lower <= plan.upper
+    assert plan.gap < 1e-11
 
 
 # ---- shares of the value
@@ -120,13 +120,13 @@ def test_enumeration_too():
 def test_a_share_is_one_of_the_value_at_the_start(planner, share, sign):
     model = build("1d").belief_model()  # worth 1.26
     shifted = model.with_rewards(model.rewards - (0 if sign > 0 else 2))
-    found = solve(shifted, planner(epsilon=Relative(share)))
+    plan = solve(shifted, planner(epsilon=Relative(share)))
     value = solve(shifted, Reachable()).value
     assert np.sign(value) == sign
-    assert found.lower <= value + 1e-9
-    assert found.upper >= value - 1e-9
-    if found.status is Status.SOLVED:
-        proven = found.gap if found.epsilon is None else found.epsilon
+    assert plan.lower <= value + 1e-9
+    assert plan.upper >= value - 1e-9
+    if plan.status is Status.SOLVED:
+        proven = plan.gap if plan.epsilon is None else plan.epsilon
         assert proven <= share * abs(value) * (1 + 1e-9)
     else:
         assert planner in (PBVI, QMDP, QLearning, Reachable)

@@ -17,7 +17,7 @@ from tests.planning.exact_values import ExactMDP
 from tests.planning.plans import ignore
 from tests.predictive.exact_accuracy import residual, reward_columns
 from tests.predictive.rationals import LiteralSearch
-from tests.strategies import records
+from tests.strategies import few, records
 
 from rpsr import POMDP, psr, rpsr
 from rpsr.errors import ModelError
@@ -111,19 +111,19 @@ def planned(planner, model, refusal: str) -> Solution | None:
 def assert_between(planner, model, mdp: ExactMDP, epsilon: Fraction = Fraction(0)) -> None:
     size = max(abs(r) for row in mdp.rewards for r in row) / (1 - mdp.discount) ** 2
     slack = FLOATS * size + epsilon
-    found = planned(planner, model, "floats can prove no less")  # for rewards this large
-    if found is None:
+    plan = planned(planner, model, "floats can prove no less")  # for rewards this large
+    if plan is None:
         return
-    assert found.lower <= found.value
-    assert mdp.blind() - slack <= Fraction(float(found.lower)) <= mdp.seen()
-    if found.upper is not None:
-        assert Fraction(float(found.upper)) <= mdp.seen() + slack
-        assert found.upper >= found.lower
-        assert Fraction(float(found.upper)) >= mdp.blind()
+    assert plan.lower <= plan.value
+    assert mdp.blind() - slack <= Fraction(float(plan.lower)) <= mdp.seen()
+    if plan.upper is not None:
+        assert Fraction(float(plan.upper)) <= mdp.seen() + slack
+        assert plan.upper >= plan.lower
+        assert Fraction(float(plan.upper)) >= mdp.blind()
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 @given(record=records(exact=True, rewards=REWARDS, most_states=3))
 def test_no_bound_is_outside_of_blind_and_seen(name, record):
     pomdp, planner = POMDP(replace(record, discount=Fraction(19, 20))), PLANNERS[name]
@@ -144,7 +144,7 @@ def test_every_registered_planner_is_looked_at():
 
 @pytest.mark.parametrize("discount", [Fraction(19, 20), Fraction(999, 1000)])
 @pytest.mark.parametrize("name", PLANNERS)
-@settings(max_examples=8)
+@settings(max_examples=few(8))
 @given(record=records(exact=True, rewards=REWARDS, most_states=3))
 def test_no_proven_bound_is_worse_than_those_of_blind_and_seen(name, discount, record):
     """Without any slack: what costs nothing to prove is never lost to rounding."""
@@ -153,17 +153,17 @@ def test_no_proven_bound_is_worse_than_those_of_blind_and_seen(name, discount, r
         most = 4 if planner.max_iterations is None else planner.max_iterations
         planner = replace(planner, epsilon=Relative(0.01), max_iterations=most)
     for model in (pomdp.belief_model(), rpsr(pomdp), psr(pomdp)):
-        found = planned(planner, model, "finitely many only after merging")
-        if found is not None:
+        plan = planned(planner, model, "merged nearly equal reachable states")
+        if plan is not None:
             process = corner_process(model)
             value, off = process.value_at_start(blind_values(process))
-            assert value - off <= found.lower <= found.value
+            assert value - off <= plan.lower <= plan.value
             most = upper_at_start(process, mdp_values(process)[None])
-            assert found.upper is None or found.upper <= max(most, found.lower)
+            assert plan.upper is None or plan.upper <= max(most, plan.lower)
 
 
 @pytest.mark.parametrize("name", OVER_A_HORIZON)
-@settings(max_examples=15)
+@settings(max_examples=few(15))
 @given(record=records(exact=True, rewards=SMALL_REWARDS, most_states=3))
 def test_no_bound_over_a_horizon_is_outside_of_blind_and_seen(name, record):
     pomdp, planner = POMDP(replace(record, discount=Fraction(19, 20))), OVER_A_HORIZON[name]
@@ -174,10 +174,10 @@ def test_no_bound_over_a_horizon_is_outside_of_blind_and_seen(name, record):
         (psr(pomdp), ExactMDP(pomdp, projected(pomdp))),
     ):
         slack = FLOATS * steps**2 * max(abs(r) for row in mdp.rewards for r in row)
-        found = planner.solve(model, ignore)
-        assert found.lower <= found.value
-        assert mdp.blind_over(steps) - slack <= Fraction(found.lower) <= mdp.seen_over(steps)
-        assert mdp.blind_over(steps) <= Fraction(found.upper) <= mdp.seen_over(steps) + slack
+        plan = planner.solve(model, ignore)
+        assert plan.lower <= plan.value
+        assert mdp.blind_over(steps) - slack <= Fraction(plan.lower) <= mdp.seen_over(steps)
+        assert mdp.blind_over(steps) <= Fraction(plan.upper) <= mdp.seen_over(steps) + slack
 
 
 @pytest.mark.parametrize("name", PLANNERS)
@@ -187,10 +187,10 @@ def test_no_bound_over_a_horizon_is_outside_of_blind_and_seen(name, record):
 )
 def test_rewards_that_cancel(name, up, down, value):
     model = read(CANCELLING.format(up, down)).belief_model()
-    found = PLANNERS[name].solve(model, ignore)
-    assert found.lower <= value
-    assert found.upper is None or found.upper >= value
-    assert found.lower == pytest.approx(value, abs=2e-2)
+    plan = PLANNERS[name].solve(model, ignore)
+    assert plan.lower <= value
+    assert plan.upper is None or plan.upper >= value
+    assert plan.lower == pytest.approx(value, abs=2e-2)
 
 
 @pytest.mark.parametrize("name", PLANNERS)
@@ -199,9 +199,9 @@ def test_rewards_that_cancel_in_a_model_known_in_floats(name):
     pomdp = POMDP.from_arrays(np.ones((1, 1, 1)), seen, paid, discount=0.95)
     p, q = Fraction(0.3), Fraction(0.7)
     value = (p * Fraction(7e15 + 2) + q * Fraction(-3e15)) / (p + q) * 20
-    found = replace(PLANNERS[name], epsilon=1e9).solve(pomdp.belief_model(), ignore)
-    assert Fraction(float(found.lower)) <= value
-    assert found.upper is None or Fraction(float(found.upper)) >= value
+    plan = replace(PLANNERS[name], epsilon=1e9).solve(pomdp.belief_model(), ignore)
+    assert Fraction(float(plan.lower)) <= value
+    assert plan.upper is None or Fraction(float(plan.upper)) >= value
 
 
 THIN = """discount: .9999
@@ -223,10 +223,10 @@ def test_rows_that_sum_to_one_only_nearly(name, exact):
         row = [0.333333333334, 0.333333333333, 0.333333333334]
         pomdp = POMDP.from_arrays([[row] * 3], np.ones((1, 3, 1)), np.ones((3, 1)), discount=0.9999)
     planner = replace(PLANNERS[name], epsilon=1e-4)
-    found = planner.solve(pomdp.belief_model(), ignore)
-    assert found.lower <= 10000
-    assert found.upper is None or found.upper >= 10000
-    assert found.lower >= 10000 - 2e-4  # epsilon, and as much again for rounding
+    plan = planner.solve(pomdp.belief_model(), ignore)
+    assert plan.lower <= 10000
+    assert plan.upper is None or plan.upper >= 10000
+    assert plan.lower >= 10000 - 2e-4  # epsilon, and as much again for rounding
 
 
 def rare(sign: int) -> POMDP:
@@ -270,8 +270,8 @@ def test_what_is_too_rare_for_coordinates_is_paid_for(sign, horizon):
     for model in (rpsr(pomdp), rotated(rpsr(pomdp))):
         for planner in (Reachable(horizon=horizon, epsilon=1e9), QMDP(), FastInformedBound()):
             if horizon is None or isinstance(planner, Reachable):
-                found = planner.solve(model, ignore)
-                assert Fraction(float(found.lower)) <= value <= Fraction(float(found.upper))
+                plan = planner.solve(model, ignore)
+                assert Fraction(float(plan.lower)) <= value <= Fraction(float(plan.upper))
 
 
 def rotated(model):

@@ -36,11 +36,12 @@ def layers():
     return stages
 
 
-@pytest.mark.parametrize("kept", [0, 1, 3, PLANNED])
-def test_planned_layers_are_evaluated_only_where_memory_allows(kept):
+@pytest.mark.parametrize(("kept", "spare"), [(0, 1), (1, 1), (3, 1), (PLANNED, 1), (1, 5)])
+def test_planned_layers_are_evaluated_only_where_memory_allows(kept, spare):
     planned = layers()
     held = sum(stage.nbytes for stage in planned)
-    room = 8 * TREES * (6 * kept + 3) + 8 * TREES  # of a layer: 2 values, 2 vectors, 2 successors
+    # Of a layer: 2 values, 2 vectors, 2 successors; spare: too little for one more.
+    room = 8 * TREES * (6 * kept + 3) + 8 * TREES * spare
     clock = Clock(ignore, memory_limit=held + room, held=held)
     completed(PROCESS, planned[:1], HORIZON, 1e-9, clock)  # kernels are loaded, caches filled
     tracemalloc.start()

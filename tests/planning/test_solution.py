@@ -20,17 +20,17 @@ def test_nothing_is_proven_where_valid_states_are_unknown():
     # Its lower bound checks the plan at some states only.
     restricted = reachable_restriction(build("tiger").belief_model()).model
     for model in (restricted, replace(TIGER, domain=Unknown())):
-        found = solve(model, "pbvi", max_iterations=2)
+        plan = solve(model, "pbvi", max_iterations=2)
         assert model.estimator is None
-        assert not found.proven
-        assert "nothing is proven" in repr(found)
+        assert not plan.proven
+        assert "nothing is proven" in repr(plan)
     assert solve(TIGER, "pbvi", max_iterations=2).proven
 
 
 def made(lower, upper):
     run = Run(PBVI(), TIGER, silent)
-    found = ValueFunction(np.ones((1, 2)), np.zeros(1, dtype=int), np.zeros((1, 2), dtype=int))
-    return run.solution(Status.SETTLED, found, (lower, upper), value=np.float64(1), iterations=0)
+    function = ValueFunction(np.ones((1, 2)), np.zeros(1, dtype=int), np.zeros((1, 2), dtype=int))
+    return run.solution(Status.SETTLED, function, (lower, upper), value=np.float64(1), iterations=0)
 
 
 def test_bounds_that_cross_are_shown_unless_by_rounding():
@@ -45,12 +45,12 @@ def test_a_plan_shows_its_bounds_if_it_has_both():
 
 
 def test_values_and_bounds_are_plain_floats():
-    found = made(np.float64(1.0), np.float64(2.0))
-    assert [type(number) for number in (found.value, found.lower, found.upper)] == [float] * 3
+    plan = made(np.float64(1.0), np.float64(2.0))
+    assert [type(number) for number in (plan.value, plan.lower, plan.upper)] == [float] * 3
 
 
 @pytest.mark.parametrize("planner", ["vi", "enumeration", "reachable", "sarsop", "qmdp"])
 def test_every_planner_gives_plain_floats(planner):
-    found = solve(TIGER, planner, epsilon=1.0)
-    for number in (found.value, found.lower, found.upper, found.epsilon, found.residual):
+    plan = solve(TIGER, planner, epsilon=1.0)
+    for number in (plan.value, plan.lower, plan.upper, plan.epsilon, plan.residual):
         assert number is None or type(number) is float

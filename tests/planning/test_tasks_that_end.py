@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planning.anytime.test_undiscounted import game, two_doors
+from tests.strategies import few
 
 import rpsr
 from rpsr.errors import ModelError
@@ -67,7 +68,7 @@ class Exact:
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
-@settings(max_examples=2)
+@settings(max_examples=few(2))
 @given(data=st.data())
 def test_bounds_hold_for_every_planner(planner, data):
     """Beside four steps in fractions; after each step at most 1/16 is left."""

@@ -56,9 +56,9 @@ def looks(monkeypatch) -> Looks:
 
 
 def bracket(model) -> tuple[float, float]:
-    found = solve(model, planner_by_name("sarsop", epsilon=1e-4))
-    assert found.status.reached_goal
-    return found.lower, found.upper
+    plan = solve(model, planner_by_name("sarsop", epsilon=1e-4))
+    assert plan.status.reached_goal
+    return plan.lower, plan.upper
 
 
 @pytest.mark.parametrize("kind", ["belief", "rpsr"])
@@ -71,15 +71,15 @@ def test_bounds_hold_wherever_the_clock_cuts_a_planner_off(planner, kind, looks,
         low, high = bracket(model)
     for cut in CUTS:
         looks.count = 0
-        found = solve(model, planner_by_name(planner, time_limit=cut + 0.5))
-        assert found.lower <= high
-        assert found.upper is not None
-        assert found.upper >= low
-        assert np.isfinite([found.lower, found.upper]).all()
-        if found.status is Status.TIME:
+        plan = solve(model, planner_by_name(planner, time_limit=cut + 0.5))
+        assert plan.lower <= high
+        assert plan.upper is not None
+        assert plan.upper >= low
+        assert np.isfinite([plan.lower, plan.upper]).all()
+        if plan.status is Status.TIME:
             assert looks.count <= cut + LATE
         else:
-            assert found.status.reached_goal or found.status is Status.SETTLED
+            assert plan.status.reached_goal or plan.status is Status.SETTLED
 
 
 @pytest.mark.parametrize("planner", PLANNERS)
@@ -90,8 +90,8 @@ def test_nothing_that_cannot_be_stopped_is_begun_under_a_time_limit(planner, loo
     monkeypatch.setattr(linear_systems, "factorised", refused)
     monkeypatch.setattr("rpsr.planning.value.controllers.splu", refused)
     model = build("tiger").belief_model()
-    found = solve(model, planner_by_name(planner, time_limit=200.5))
-    assert found.lower <= 19.3714 <= found.upper + 1e-3
+    plan = solve(model, planner_by_name(planner, time_limit=200.5))
+    assert plan.lower <= 19.3714 <= plan.upper + 1e-3
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -107,8 +107,8 @@ def test_starting_bounds_are_bounds_however_little_time_they_have(cut, looks):
         (lambda p, c: cheap_bounds.fast_informed_values(p, clock=c), informed, 1),
     ):
         looks.count = 0
-        found = function(process, Clock(lambda row: None, cut + 0.5))
-        assert (sign * (found - best) >= -1e-9).all()
+        bounds = function(process, Clock(lambda row: None, cut + 0.5))
+        assert (sign * (bounds - best) >= -1e-9).all()
         assert looks.count <= cut + LATE
 
 
@@ -122,8 +122,8 @@ def test_blind_policies_are_worth_something_before_their_systems_are_solved(monk
         cheap_bounds, "solve_discounted", lambda moves, rewards, clock, guess: guess
     )
     monkeypatch.setattr(Clock, "seconds", 0.0)
-    found = cheap_bounds.blind_values(process, Clock(lambda row: None, 1.0))
-    assert float((found @ process.start).max()) >= best - 1e-9
+    blind = cheap_bounds.blind_values(process, Clock(lambda row: None, 1.0))
+    assert float((blind @ process.start).max()) >= best - 1e-9
 
 
 def test_more_time_means_tighter_starting_bounds(looks):
@@ -164,13 +164,13 @@ def test_a_slow_system_is_factorised_in_the_end_if_nobody_waits(monkeypatch):
 
 def test_an_unfinished_graph_has_nodes_for_what_its_policy_meets_and_one_for_the_rest():
     model = build("hallway").belief_model()
-    found = solve(model, Reachable(max_states=300))
-    assert found.status is Status.SIZE
-    assert len(found.vectors) < found.extras["states"]
-    assert found.lower <= 1.02
+    plan = solve(model, Reachable(max_states=300))
+    assert plan.status is Status.SIZE
+    assert len(plan.vectors) < plan.extras["states"]
+    assert plan.lower <= 1.02
     from rpsr.planning import extract_controller
 
-    assert extract_controller(found).value(model) == pytest.approx(found.value, abs=1e-9)
+    assert extract_controller(plan).value(model) == pytest.approx(plan.value, abs=1e-9)
 
 
 def many_observations(n: int) -> POMDP:
@@ -198,13 +198,13 @@ def test_a_process_with_very_many_observations_is_one_table():
 def test_very_many_observations_that_all_come_are_a_limit_and_not_the_end_of_memory(planner):
     transitions = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5], [0.5, 0.5]]])
     emissions, rewards = np.full((2, 2, 12_000), 1 / 12_000), np.eye(2)
-    found = solve(
+    plan = solve(
         POMDP.from_arrays(transitions, emissions, rewards, discount="0.9"),
         planner_by_name(planner),
     )
     # Observations tell nothing: staying and moving at random both earn a half per step.
-    assert found.status is Status.SIZE
-    assert found.lower <= 5 <= found.upper
+    assert plan.status is Status.SIZE
+    assert plan.lower <= 5 <= plan.upper
 
 
 def test_a_program_over_very_many_corners_is_not_begun_where_it_would_take_too_long(monkeypatch):
@@ -229,8 +229,8 @@ def test_following_a_rule_further_is_not_begun_where_it_would_take_too_long(plan
 
     monkeypatch.setattr(baselines, "followed", followed)
     monkeypatch.setattr(Clock, "seconds", property(lambda clock: float(work[0])))
-    found = solve(build("hallway"), planner_by_name(planner, time_limit=300.0))
-    assert found.status is Status.TIME
+    plan = solve(build("hallway"), planner_by_name(planner, time_limit=300.0))
+    assert plan.status is Status.TIME
     assert work[0] == 64 + 128  # and 256 more would be too long
 
 
@@ -238,8 +238,13 @@ def test_following_a_rule_further_is_not_begun_where_it_would_take_too_long(plan
     "planner", ["sarsop", "pbvi", "reachable", "qmdp", "fib", "vi", "policy-iteration"]
 )
 def test_observations_that_never_come_change_nothing(planner):
+    # A sum over more observations rounds differently, so ties may be broken differently: bounds of
+    # the same value, each within the goal, agree up to twice the gap that is left.
     options = {"max_points": 20} if planner == "pbvi" else {}
+    if planner in ("sarsop", "vi", "policy-iteration"):
+        options = {"epsilon": 1e-7}
     few, many = (solve(many_observations(n), planner, **options) for n in (20, 20_000))
+    assert many.status == few.status
     assert many.lower == pytest.approx(few.lower, abs=1e-6)
     assert many.upper == pytest.approx(few.upper, abs=1e-6)
 
@@ -251,16 +256,16 @@ def test_an_earlier_plan_is_evaluated_again_while_time_is_left(monkeypatch):
     follow = Followers.__call__
 
     def counted(self, vectors, clock=None):
-        found = follow(self, vectors, clock)
+        value = follow(self, vectors, clock)
         sweeps.append(1)
-        return found
+        return value
 
     monkeypatch.setattr(Followers, "__call__", counted)
     planner = planner_by_name("pbvi", time_limit=1e-9)
-    found = planner.resume(model, None, checkpoint)
-    assert found.status is Status.TIME
+    plan = planner.resume(model, None, checkpoint)
+    assert plan.status is Status.TIME
     assert not sweeps
-    assert found.lower == pytest.approx(earlier.lower, abs=1e-6)  # and not -20, a blind policy's
+    assert plan.lower == pytest.approx(earlier.lower, abs=1e-6)  # and not -20, a blind policy's
 
 
 def test_enumeration_has_no_initial_bound_without_a_clock(monkeypatch):
@@ -275,7 +280,7 @@ def test_enumeration_has_no_initial_bound_without_a_clock(monkeypatch):
 
     for bound in (cheap_bounds.blind_values, cheap_bounds.mdp_values):
         monkeypatch.setattr(enumeration, bound.__name__, watched(bound))
-    found = solve(build("tiger"), "enumeration", time_limit=1e-9)
-    assert found.status is Status.TIME
+    plan = solve(build("tiger"), "enumeration", time_limit=1e-9)
+    assert plan.status is Status.TIME
     assert [clock.over for clock in clocks] == [True, True]
-    assert found.lower <= 19.37 <= found.upper
+    assert plan.lower <= 19.37 <= plan.upper

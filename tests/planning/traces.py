@@ -67,25 +67,25 @@ def run(domain: str, kind: str, name: str) -> Solution:
     return solve(model_of(domain, kind), planner)
 
 
-def summary(found: Solution) -> dict[str, Any]:
+def summary(solution: Solution) -> dict[str, Any]:
     """What is kept of a run: counts, and numbers to ten digits."""
-    last = asdict(found.trace[-1]) if found.trace else {}
-    numbers = {key: getattr(found, key) for key in ("value", "lower", "upper", "residual")}
+    last = asdict(solution.trace[-1]) if solution.trace else {}
+    numbers = {key: getattr(solution, key) for key in ("value", "lower", "upper", "residual")}
     return {
-        "status": found.status.name,
-        "iterations": found.iterations,
-        "vectors": len(found.actions),
-        "rows": len(found.trace),
+        "status": solution.status.name,
+        "iterations": solution.iterations,
+        "vectors": len(solution.actions),
+        "rows": len(solution.trace),
         "last": {key: last.get(key) for key in COUNTS},
         "numbers": {key: None if x is None else float(f"{x:.10g}") for key, x in numbers.items()},
     }
 
 
-def digest(found: Solution) -> str:
+def digest(solution: Solution) -> str:
     """Everything that a run computes, to the last bit: trace, vectors, actions and successors."""
-    rows = [{key: asdict(row)[key] for key in (*COUNTS, *NUMBERS)} for row in found.trace]
+    rows = [{key: asdict(row)[key] for key in (*COUNTS, *NUMBERS)} for row in solution.trace]
     seen = hashlib.sha256(json.dumps(rows).encode())
-    for array in (found.vectors, found.actions, found.successors):
+    for array in (solution.vectors, solution.actions, solution.successors):
         seen.update(array.tobytes())
     return seen.hexdigest()[:16]
 
@@ -93,8 +93,8 @@ def digest(found: Solution) -> str:
 def linear_algebra() -> str:
     """How this machine rounds products and solutions of linear systems, to the last bit.
 
-    Libraries order sums by the processor's instructions. The coordinates of PSRs and R-PSRs depend
-    on them, and with these the choice between vectors that tie.
+    Libraries order sums by the processor's instructions. The first bounds and the coordinates of
+    PSRs and R-PSRs depend on them, and with these the choice between vectors or actions that tie.
     """
     a = np.random.default_rng(0).standard_normal((37, 37))
     seen = hashlib.sha256()
@@ -109,8 +109,8 @@ def main() -> None:
     """Write a summary of every run to the file that is named."""
     rows = [f'"linear algebra": {json.dumps(linear_algebra())}']
     for case in cases():
-        found = run(*case)
-        kept = summary(found) | ({"digest": digest(found)} if "--digest" in sys.argv else {})
+        solution = run(*case)
+        kept = summary(solution) | ({"digest": digest(solution)} if "--digest" in sys.argv else {})
         rows.append(f"{json.dumps('/'.join(case))}: {json.dumps(kept)}")
         print("/".join(case), file=sys.stderr)
     Path(sys.argv[1]).write_text("{\n" + ",\n".join(rows) + "\n}\n", encoding="utf-8")

@@ -48,18 +48,18 @@ def outcome(pomdp: POMDP, member: Member) -> Vector:
 
 def rank(vectors: list[Vector]) -> int:
     """By Gaussian elimination."""
-    rows, found = [list(v) for v in vectors], 0
+    rows, pivots = [list(v) for v in vectors], 0
     for column in range(len(rows[0]) if rows else 0):
-        pivot = next((r for r in range(found, len(rows)) if rows[r][column] != 0), None)
+        pivot = next((r for r in range(pivots, len(rows)) if rows[r][column] != 0), None)
         if pivot is None:
             continue
-        rows[found], rows[pivot] = rows[pivot], rows[found]
-        for r in range(found + 1, len(rows)):
-            factor = rows[r][column] / rows[found][column]
+        rows[pivots], rows[pivot] = rows[pivot], rows[pivots]
+        for r in range(pivots + 1, len(rows)):
+            factor = rows[r][column] / rows[pivots][column]
             if factor:
-                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[found], strict=True)]
-        found += 1
-    return found
+                rows[r] = [x - factor * y for x, y in zip(rows[r], rows[pivots], strict=True)]
+        pivots += 1
+    return pivots
 
 
 class LiteralSearch:
@@ -187,15 +187,15 @@ FANO = np.array([[float(point not in line) for line in LINES] for point in range
 
 def determinant(matrix):
     rows = [[Fraction(value) for value in row] for row in matrix.tolist()]
-    size, found = len(rows), Fraction(1)
+    size, product = len(rows), Fraction(1)
     for k in range(size):
         pivot = next((i for i in range(k, size) if rows[i][k]), None)
         if pivot is None:
             return Fraction(0)
         if pivot != k:
-            rows[k], rows[pivot], found = rows[pivot], rows[k], -found
-        found *= rows[k][k]
+            rows[k], rows[pivot], product = rows[pivot], rows[k], -product
+        product *= rows[k][k]
         for i in range(k + 1, size):
             factor = rows[i][k] / rows[k][k]
             rows[i] = [x - factor * y for x, y in zip(rows[i], rows[k], strict=True)]
-    return found
+    return product

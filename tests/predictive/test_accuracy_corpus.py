@@ -97,8 +97,8 @@ def test_reachable_and_general_accuracy_agree_on_every_file(rows):
 
 
 def test_ranks_of_the_largest_files(rows):
-    found = {name: (rows[name]["psr_rank"], rows[name]["rpsr_rank"]) for name in RANKS}
-    assert found == RANKS
+    ranks = {name: (rows[name]["psr_rank"], rows[name]["rpsr_rank"]) for name in RANKS}
+    assert ranks == RANKS
 
 
 def test_every_file_is_certified(rows):

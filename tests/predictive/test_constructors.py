@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.predictive.exact_accuracy import pomdps
 from tests.predictive.histories import random_history
 from tests.predictive.small_models import flaw, mixture
+from tests.strategies import few
 
 from rpsr import save
 from rpsr.domains import NAMES, build
@@ -32,7 +33,7 @@ from rpsr.predictive import (
 from rpsr.sources import load_pomdp
 from rpsr.testing import check_model
 
-FEW = settings(max_examples=20)
+FEW = settings(max_examples=few(20))
 SEEDS = st.integers(0, 2**32 - 1)
 
 

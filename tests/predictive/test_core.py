@@ -10,6 +10,7 @@ from tests.models.builders import Sizes, random_arrays
 from tests.predictive.exact_accuracy import pomdps
 from tests.predictive.rationals import LiteralSearch
 from tests.predictive.small_models import fuse
+from tests.strategies import few
 
 from rpsr.domains import build
 from rpsr.errors import InputError, ModelError
@@ -92,8 +93,8 @@ def test_the_papers_core_tests_are_found_with_observations_in_another_order(orde
     search = LiteralSearch(LOAD_UNLOAD, rewards=False)
     indices = [LOAD_UNLOAD.observations.index(name) for name in order]
     search.steps = [(a, o) for a in range(2) for o in indices]
-    found = {str(as_future(LOAD_UNLOAD, member, "psr")) for member in search.breadth_first()}
-    assert found == {*list(TABLE)[:4], last}
+    core = {str(as_future(LOAD_UNLOAD, member, "psr")) for member in search.breadth_first()}
+    assert core == {*list(TABLE)[:4], last}
 
 
 # ---- cores given by a user
@@ -143,14 +144,14 @@ def test_a_given_core_needs_an_exact_model():
 
 
 @pytest.mark.parametrize("kind", ["psr", "rpsr"])
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 @given(pomdp=pomdps(), seed=st.integers(0, 2**32 - 1))
 def test_what_a_search_finds_is_a_core_in_any_order(pomdp, kind, seed):
-    found = find_core(pomdp, kind, search="dfs")
-    order = np.random.default_rng(seed).permutation(found.rank)
-    core = given_core(pomdp, kind, [str(found.members[i]) for i in order])
-    assert np.array_equal(core.outcomes, found.outcomes[:, order])
-    assert core.accurate == found.accurate
+    searched = find_core(pomdp, kind, search="dfs")
+    order = np.random.default_rng(seed).permutation(searched.rank)
+    core = given_core(pomdp, kind, [str(searched.members[i]) for i in order])
+    assert np.array_equal(core.outcomes, searched.outcomes[:, order])
+    assert core.accurate == searched.accurate
     if core.rank > 1:
         with pytest.raises(InputError, match="not closed"):
             given_core(pomdp, kind, core.members[1:])

@@ -12,14 +12,14 @@ from tests.models.builders import Sizes, random_arrays
 from tests.predictive.exact_accuracy import pomdps
 from tests.predictive.histories import best_value, random_history
 from tests.predictive.small_models import two_doors
-from tests.strategies import records
+from tests.strategies import few, records
 
 from rpsr.domains import build
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import find_core, psr, reward_aware, reward_aware_psr, rpsr
 from rpsr.testing import check_model
 
-FEW = settings(max_examples=30)
+FEW = settings(max_examples=few(30))
 MODELS = st.one_of(pomdps(), records(exact=False).map(POMDP))
 
 
@@ -37,12 +37,12 @@ def pairs_by_hand(pomdp: POMDP) -> dict[tuple[int, int, int, int, float], float]
 def test_each_observation_is_a_pair_with_the_probability_of_both(pomdp):
     seen = reward_aware(pomdp)
     truth = pairs_by_hand(pomdp)
-    found = {}
+    pairs = {}
     for (a, s, t, pair, r), p in pairs_by_hand(seen).items():
         name, _, reward = seen.observations[pair].rpartition("|")
         assert float(Fraction(reward)) == r
-        found[a, s, t, pomdp.observations.index(name), r] = p
-    assert found == pytest.approx(truth)
+        pairs[a, s, t, pomdp.observations.index(name), r] = p
+    assert pairs == pytest.approx(truth)
 
 
 @FEW

@@ -1,5 +1,6 @@
 """The error probability of an answer about reachable states."""
 
+from fractions import Fraction
 from math import log2
 
 import numpy as np
@@ -8,6 +9,7 @@ from tests.predictive.rationals import FANO, determinant
 from tests.predictive.small_models import fair_bets
 
 from rpsr import POMDP
+from rpsr.domains import tabulate
 from rpsr.predictive import find_core, reach
 from rpsr.predictive.rank.integer_sizes import chance_of_dividing
 
@@ -38,6 +40,29 @@ def test_a_product_of_beliefs_and_outcomes_has_minors_larger_than_its_entries():
     outcomes = np.column_stack([pomdp.D[a][1].toarray().sum(axis=1) for a in range(7)])
     assert abs(determinant(outcomes)) == 32
     assert reach._bits(pomdp, find_core(pomdp, "psr"), 6) >= log2(32)
+
+
+def test_the_start_has_a_denominator():
+    """States that stay are seen. Of the start (98/101, 3/101) and of what follows when the first
+    state was seen, cleared of the denominator 101, the minor is 98 * 3.
+    """
+    start = np.array([98 / 101, 3 / 101])
+    pomdp = tabulate(
+        name="two",
+        states=(0, 1),
+        actions=("stay",),
+        observations=("x", "y"),
+        start={0: Fraction(98, 101), 1: Fraction(3, 101)},
+        transition=lambda state, _: {state: 1},
+        emission=lambda _, state: {"x" if state == 0 else "y": 1},
+        reward=lambda *_: 1,
+        discount=Fraction(9, 10),
+    )
+    outcomes = np.column_stack([pomdp.D[0][o].toarray().sum(axis=1) for o in range(2)])
+    beliefs = np.stack([start, start @ pomdp.D[0][0].toarray()]) * 101
+    minor = determinant(np.round(beliefs @ outcomes, 9))
+    assert abs(minor) == 98 * 3
+    assert reach._bits(pomdp, find_core(pomdp, "psr"), 1) >= log2(98 * 3)
 
 
 def test_every_start_after_an_unlucky_prime_may_err(monkeypatch):

@@ -18,6 +18,7 @@ from tests.predictive.histories import (
 )
 from tests.predictive.rationals import LiteralSearch, rank
 from tests.predictive.small_models import balanced_walk, blind, with_a_cellar
+from tests.strategies import few
 
 from rpsr.domains import build
 from rpsr.errors import ModelError
@@ -34,7 +35,7 @@ from rpsr.predictive import (
 )
 from rpsr.testing import check_model
 
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=few(25))
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -111,8 +112,8 @@ def test_its_dimension_is_the_rank_in_fractions(pomdp):
     search.breadth_first()
     beliefs = reachable_beliefs(pomdp)
     truth = rank([[sum(map(_times, b, u)) for b in beliefs] for u in search.vectors])
-    found, error = reachable_rank(pomdp, intents)
-    assert (found, error <= 1e-9) == (truth, True)
+    dimension, error = reachable_rank(pomdp, intents)
+    assert (dimension, error <= 1e-9) == (truth, True)
     rewards, chances = np.abs(pomdp.R[pomdp.R != 0]), pomdp.outcomes.probability
     assume(rewards.size == 0 or rewards.max() < 1e6 * rewards.min())
     assume(chances.min() > 1e-12)  # what is smaller than that is rounding to floats

@@ -23,7 +23,7 @@ from tests.predictive.small_models import (
     loaded_coin,
     with_a_cellar,
 )
-from tests.strategies import records
+from tests.strategies import few, records
 
 from rpsr.domains import NAMES, build
 from rpsr.errors import ModelError
@@ -31,7 +31,7 @@ from rpsr.models.pomdp import POMDP
 from rpsr.predictive import accuracy, find_core, reachable_rank, reachable_states
 from rpsr.predictive.reward_accuracy import Merge, costly_merges, reward_errors
 
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=few(25))
 PAPER = {  # d_inf and relative d_inf as printed
     "4x3": ("1.0", "1.0"),
     "heavenhell": ("1.0", "1.0"),
@@ -107,13 +107,13 @@ def test_least_squares_are_not_the_smallest_d_inf(name):
 @FEW
 @given(pomdp=pomdps())
 def test_everything_is_what_fractions_say(pomdp):
-    found, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
-    assert (found.psr.rank, found.accurate) == (truth.psr_rank, truth.accurate)
-    assert found.accurate_reachable == truth.accurate_reachable
+    measured, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
+    assert (measured.psr.rank, measured.accurate) == (truth.psr_rank, truth.accurate)
+    assert measured.accurate_reachable == truth.accurate_reachable
     size = float(np.abs(pomdp.R).max())
-    assert found.d_inf == pytest.approx(float(truth.d_inf), abs=1e-9 * size)
-    assert found.d_inf_reachable == pytest.approx(float(truth.d_inf_reachable), abs=1e-9 * size)
-    assert (found.d_inf == 0) == found.accurate
+    assert measured.d_inf == pytest.approx(float(truth.d_inf), abs=1e-9 * size)
+    assert measured.d_inf_reachable == pytest.approx(float(truth.d_inf_reachable), abs=1e-9 * size)
+    assert (measured.d_inf == 0) == measured.accurate
 
 
 CANCELLING = st.sampled_from([Fraction(v) for v in (0, 1, 7000001, -3000000, 10**15, -(10**15))])
@@ -123,16 +123,16 @@ CANCELLING = st.sampled_from([Fraction(v) for v in (0, 1, 7000001, -3000000, 10*
 @given(record=records(exact=True, rewards=CANCELLING))
 def test_errors_of_rewards_that_cancel_are_what_fractions_say(record):
     pomdp = POMDP(record)
-    found, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
-    assert found.d_inf == pytest.approx(float(truth.d_inf), rel=1e-12)
-    assert found.d_inf_reachable == pytest.approx(float(truth.d_inf_reachable), rel=1e-12)
+    measured, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
+    assert measured.d_inf == pytest.approx(float(truth.d_inf), rel=1e-12)
+    assert measured.d_inf_reachable == pytest.approx(float(truth.d_inf_reachable), rel=1e-12)
 
 
 def test_probabilities_of_a_millionth_of_a_millionth_fit_rewards():
     pomdp = rarely_seen(Fraction(1, 10**12))
-    found, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
+    measured, truth = accuracy(pomdp), accuracy_in_fractions(pomdp)
     assert (truth.accurate_reachable, truth.d_inf_reachable) == (True, 0)
-    assert (found.accurate_reachable, found.d_inf_reachable) == (True, 0)
+    assert (measured.accurate_reachable, measured.d_inf_reachable) == (True, 0)
 
 
 def test_errors_that_neither_floats_nor_fractions_tell_are_none(monkeypatch):
@@ -314,8 +314,8 @@ def test_outcomes_that_underflow_do_not_spoil_the_answer():
 def test_the_margin_is_that_of_the_less_clear_core():
     """Tests and intents are accepted and rejected by different margins; the worse ones count."""
     pomdp = build("loadunload")
-    found = accuracy(pomdp, exact=False)
+    measured = accuracy(pomdp, exact=False)
     tests, intents = (find_core(pomdp, kind, exact=False).margin for kind in ("psr", "rpsr"))
     assert tests[0] != intents[0]
     assert tests[1] != intents[1]
-    assert found.margin == (min(tests[0], intents[0]), max(tests[1], intents[1]))
+    assert measured.margin == (min(tests[0], intents[0]), max(tests[1], intents[1]))

@@ -119,12 +119,12 @@ def test_options_reach_every_source():
 def test_two_processes_say_what_one_says_and_leave_the_environment_alone(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    found = []
+    surveys = []
     for jobs in (1, 2):
         with workers(jobs) as executor:
             rows = survey([*SOURCES, "tigre"], executor=executor)
-            found.append({row["source"]: without_time(row) for row in rows})
-    alone, together = found
+            surveys.append({row["source"]: without_time(row) for row in rows})
+    alone, together = surveys
     assert alone == together
     assert len(alone) == 6
     assert os.environ["OMP_NUM_THREADS"] == "7"
@@ -240,16 +240,20 @@ def test_two_processes_write_each_row_once():
 # ---- names
 
 
+FOUND = ("a.pomdp", "b.POMDP", "c.pomdp.gz", "d.drn.gz", "d.rpsr")
+
+
 def test_a_folder_stands_for_the_models_in_it():
     Path("models").mkdir()
-    for name in ("b.POMDP", "a.pomdp", "c.pomdp.gz", "README.md"):
+    others = ("README.md", "log.csv", "e.pomdp.txt")
+    for name in ("b.POMDP", "a.pomdp", "c.pomdp.gz", "d.drn.gz", "d.rpsr", *others):
         (Path("models") / name).write_text("")
     assert expand_sources(["tiger", "models"]) == [
         "tiger",
-        *(str(Path("models") / name) for name in ("a.pomdp", "b.POMDP", "c.pomdp.gz")),
+        *(str(Path("models") / name) for name in FOUND),
     ]
     Path("empty").mkdir()
-    with pytest.raises(InputError, match=r"^empty: is a folder without \.pomdp files"):
+    with pytest.raises(InputError, match=r"^empty: contains no model file; .*\.drn, \.rpsr"):
         expand_sources(["empty"])
 
 

@@ -10,6 +10,7 @@ from tests.predictive.exact_accuracy import pomdps, reachable_beliefs, residual,
 from tests.predictive.histories import belief_after, random_history, random_test
 from tests.predictive.rationals import outcome, rank
 from tests.predictive.small_models import blind, blind_walk
+from tests.strategies import few
 
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive import (
@@ -29,7 +30,7 @@ from rpsr.predictive.core import as_member
 from rpsr.sources import load_pomdp
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=few(25))
 
 
 def size(pomdp: POMDP) -> float:

@@ -19,6 +19,7 @@ from tests.predictive.histories import (
     value_of,
 )
 from tests.predictive.rationals import outcome
+from tests.strategies import few
 
 from rpsr.domains import build
 from rpsr.models.pomdp import POMDP
@@ -39,7 +40,7 @@ from rpsr.predictive import (
 from rpsr.predictive.core import as_member
 
 SEEDS = st.integers(0, 2**32 - 1)
-FEW = settings(max_examples=20)
+FEW = settings(max_examples=few(20))
 STEPS = st.integers(0, 3)
 
 

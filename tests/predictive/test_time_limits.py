@@ -55,11 +55,11 @@ def clock(monkeypatch):
 
 
 def phase_of(error: TimeLimitReached, seconds: float) -> str:
-    found = re.fullmatch(
+    match = re.fullmatch(
         f"the time limit of {re.escape(f'{seconds:g}')} seconds was reached while (.*)", str(error)
     )
-    assert found is not None, str(error)
-    return found[1]
+    assert match is not None, str(error)
+    return match[1]
 
 
 def stops(work, restart):
@@ -143,9 +143,9 @@ def test_no_answer_depends_on_how_work_is_cut(monkeypatch, order, entries, piece
     expected = find_core(pomdp, "rpsr", search=order)
     monkeypatch.setattr(search, "_BLOCK_ENTRIES", entries)
     monkeypatch.setattr(deadline, "PIECE", piece)
-    found = find_core(pomdp, "rpsr", search=order)
-    assert found.members == expected.members
-    assert found.margin == expected.margin
+    core = find_core(pomdp, "rpsr", search=order)
+    assert core.members == expected.members
+    assert core.margin == expected.margin
 
 
 # ---- many sources
@@ -174,8 +174,8 @@ def test_a_row_that_was_found_in_time_is_not_found_again_under_another_limit(clo
     record = tmp_path / "rows.jsonl"
     clock()
     (stopped,) = survey(["tiger"], Options(time_limit=0.5), record=record)
-    (found,) = survey(["tiger"], Options(), record=record)
+    (row,) = survey(["tiger"], Options(), record=record)
     (kept,) = survey(["tiger"], Options(time_limit=0.5), record=record)
     assert stopped["limit"] == "time"
-    assert found == kept
+    assert row == kept
     assert kept["error"] is None

@@ -26,8 +26,8 @@ def solution(power, right):
 def test_up_to_a_condition_number_of_1e12_four_digits_are_correct(power):
     """1e12 loses twelve of sixteen digits."""
     right = np.array([0.1, 0.7])
-    found = in_coordinates(nearly_parallel(power), right[:, None])[:, 0]
-    for value, exact in zip(found.tolist(), solution(power, right.tolist()), strict=True):
+    coordinates = in_coordinates(nearly_parallel(power), right[:, None])[:, 0]
+    for value, exact in zip(coordinates.tolist(), solution(power, right.tolist()), strict=True):
         assert abs(Fraction(value) - exact) <= Fraction(1, 10**4) * abs(exact)
 
 

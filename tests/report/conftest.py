@@ -51,12 +51,12 @@ def loadunload():
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, on the path or named by RPSR_CHROMIUM; a test is skipped by name where it lacks."""
-    found = os.environ.get("RPSR_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
+    program = os.environ.get("RPSR_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
         pytest.skip("browser: no Chromium on the path, and RPSR_CHROMIUM is not set")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=found, args=FLAGS)
+        chromium = running.chromium.launch(executable_path=program, args=FLAGS)
         yield chromium
         chromium.close()
 
@@ -64,11 +64,11 @@ def browser():
 @pytest.fixture(scope="session")
 def steps():
     """The domains to step through; the first has plans on its three models."""
-    found = {name: Steps.of(rpsr.load_pomdp(name)) for name in DOMAINS}
-    first = found["loadunload"]
+    by_name = {name: Steps.of(rpsr.load_pomdp(name)) for name in DOMAINS}
+    first = by_name["loadunload"]
     models = {"POMDP": first.pomdp, "PSR": first.psr, "R-PSR": first.rpsr}
     plans = {name: rpsr.solve(model, "vi") for name, model in models.items()}
-    return {**found, "loadunload": replace(first, plans=plans)}
+    return {**by_name, "loadunload": replace(first, plans=plans)}
 
 
 @pytest.fixture(scope="session")

@@ -70,8 +70,8 @@ def test_a_page_that_cannot_be_written_leaves_nothing(loadunload, tmp_path):
 
 
 def test_figures_have_the_same_bytes_and_no_date(loadunload):
-    found = rpsr.accuracy(loadunload)
-    one, two = (plot_reconstruction(loadunload, found) for _ in range(2))
+    measured = rpsr.accuracy(loadunload)
+    one, two = (plot_reconstruction(loadunload, measured) for _ in range(2))
     assert svg_text(one) == svg_text(one) == svg_text(two)
     assert "<dc:date>" not in svg_text(one)
     assert png_bytes(one) == png_bytes(two)

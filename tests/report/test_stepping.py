@@ -143,7 +143,7 @@ def test_best_actions_and_values_are_those_of_the_plans(visit, steps):
 def test_a_walk_is_a_possible_history(visit, steps, kind):
     page = visit()
     page.get_by_role("button", name=f"{kind} walk").click()
-    pairs = [each.split(" → ") for each in taken(page)[1:]]
+    pairs = [row.split(" → ") for row in taken(page)[1:]]
     assert len(pairs) == 8
     filter_ = steps["loadunload"].pomdp.belief_model().filter()
     plan = steps["loadunload"].plans["POMDP"]

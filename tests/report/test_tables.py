@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rpsr.errors import InputError
 from rpsr.evaluation import Estimate
-from rpsr.io.printable import from_cell
+from rpsr.printable import from_cell
 from rpsr.report import Table
 
 ESTIMATE = Estimate("uniform", "pomdp", -1.25, 0.1, None, None, episodes=4, steps=9)

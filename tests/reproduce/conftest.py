@@ -41,6 +41,6 @@ def printed(_made) -> str:
 
 
 @pytest.fixture(scope="session")
-def found(folders: tuple[Path, Path]) -> Reproduction:
+def results(folders: tuple[Path, Path]) -> Reproduction:
     """The results, read back."""
     return reproduce(Settings(quick=True), folders[0])

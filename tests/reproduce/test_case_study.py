@@ -15,12 +15,12 @@ from rpsr.sources import load_pomdp
 
 
 @pytest.fixture(scope="module")
-def found():
+def case():
     return {**case_study(), "walks": study.walks(Planned.of(load_pomdp("loadunload")))}
 
 
-def test_outcomes_are_those_of_driving_the_cart_by_hand(found):
-    for test, outcome in zip(found["core_tests"], found["outcomes"], strict=True):
+def test_outcomes_are_those_of_driving_the_cart_by_hand(case):
+    for test, outcome in zip(case["core_tests"], case["outcomes"], strict=True):
         assert outcome == [float(_happens(test, state)) for state in range(10)]
 
 
@@ -35,41 +35,41 @@ def _happens(test, state):
     return True
 
 
-def test_the_reconstruction_is_the_mean_over_states_that_look_alike(found):
-    for rewards, rebuilt in zip(found["rewards"], found["reconstruction"], strict=True):
+def test_the_reconstruction_is_the_mean_over_states_that_look_alike(case):
+    for rewards, rebuilt in zip(case["rewards"], case["reconstruction"], strict=True):
         means = [(rewards[i] + rewards[i + 1]) / 2 for i in range(0, 10, 2)]
         assert rebuilt == pytest.approx([mean for mean in means for _ in range(2)])
         assert tuple(rewards) == paper.REWARDS
 
 
-def test_the_psrs_rewards_and_outcomes_give_the_reconstruction(found):
+def test_the_psrs_rewards_and_outcomes_give_the_reconstruction(case):
     """U R^(p) in fractions; with the printed vector it does not."""
-    for vector, right in ((found["psr_rewards"][0], True), (paper.PSR_REWARDS, False)):
+    for vector, right in ((case["psr_rewards"][0], True), (paper.PSR_REWARDS, False)):
         rebuilt = [
             sum(
                 Fraction(row[s]) * Fraction(w)
-                for row, w in zip(found["outcomes"], vector, strict=True)
+                for row, w in zip(case["outcomes"], vector, strict=True)
             )
             for s in range(10)
         ]
         assert (rebuilt == [Fraction(value) for value in paper.RECONSTRUCTION]) is right
 
 
-def test_states_are_alike_in_pairs(found):
-    assert found["alike"] == [[f"loaded-{cell}", f"empty-{cell}"] for cell in range(5)]
-    assert (found["psr_rank"], found["rpsr_rank"]) == (5, 9)
+def test_states_are_alike_in_pairs(case):
+    assert case["alike"] == [[f"loaded-{cell}", f"empty-{cell}"] for cell in range(5)]
+    assert (case["psr_rank"], case["rpsr_rank"]) == (5, 9)
 
 
-def test_optimal_carts_go_back_and_forth_and_the_psrs_stays(found):
-    ends = {name: {walk["behaviour"] for walk in walks} for name, walks in found["walks"].items()}
+def test_optimal_carts_go_back_and_forth_and_the_psrs_stays(case):
+    ends = {name: {walk["behaviour"] for walk in walks} for name, walks in case["walks"].items()}
     assert ends["pomdp"] == ends["rpsr"] == {"moves back and forth between the ends"}
     assert ends["psr"] == {"reaches an end and stays there"}
-    assert found["walks"]["pomdp"] == found["walks"]["rpsr"]
+    assert case["walks"]["pomdp"] == case["walks"]["rpsr"]
 
 
-def test_a_walk_earns_what_its_cells_say(found):
+def test_a_walk_earns_what_its_cells_say(case):
     """A cart is paid on acting empty at cell 0 and loaded at cell 4."""
-    for walks in found["walks"].values():
+    for walks in case["walks"].values():
         for walk in walks:
             loaded = walk["start"].startswith("loaded")
             for cell, earned in zip(walk["cells"], walk["earned"], strict=True):

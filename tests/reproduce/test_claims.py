@@ -16,8 +16,8 @@ from rpsr.reproduce.verdicts import Verdict
 
 
 def verdict(all_, words):
-    (found,) = (claim for claim in claims(all_) if words in claim.says)
-    return found.verdict
+    (matching,) = (claim for claim in claims(all_) if words in claim.says)
+    return matching.verdict
 
 
 def changed(all_, name, change):
@@ -27,12 +27,12 @@ def changed(all_, name, change):
     return Reproduction(all_.settings, answers)
 
 
-def test_one_sentence_is_wrong_and_none_is_forgotten(found):
-    verdicts = [claim.verdict for claim in claims(found)]
+def test_one_sentence_is_wrong_and_none_is_forgotten(results):
+    verdicts = [claim.verdict for claim in claims(results)]
     assert verdicts.count(Verdict.DIFFERS) == 1
-    assert verdict(found, "the PSR's rewards are") is Verdict.DIFFERS
-    assert verdict(found, "converged on only 6") is Verdict.OPEN  # a quick look
-    assert all(claim.found and claim.where for claim in claims(found))
+    assert verdict(results, "the PSR's rewards are") is Verdict.DIFFERS
+    assert verdict(results, "converged on only 6") is Verdict.OPEN  # a quick look
+    assert all(claim.finding and claim.where for claim in claims(results))
 
 
 @pytest.mark.parametrize(
@@ -48,8 +48,8 @@ def test_one_sentence_is_wrong_and_none_is_forgotten(found):
         "in 3 of 6 cases",
     ],
 )
-def test_sentences_that_hold(found, words):
-    assert verdict(found, words) is Verdict.AGREES
+def test_sentences_that_hold(results, words):
+    assert verdict(results, words) is Verdict.AGREES
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_sentences_that_hold(found, words):
         "bold marks",
     ],
 )
-def test_sentences_that_need_a_qualification(found, words):
-    assert verdict(found, words) is Verdict.QUALIFIED
+def test_sentences_that_need_a_qualification(results, words):
+    assert verdict(results, words) is Verdict.QUALIFIED
 
 
 @pytest.mark.parametrize(
@@ -110,34 +110,34 @@ def test_sentences_that_need_a_qualification(found, words):
         ),
     ],
 )
-def test_a_result_that_contradicts_a_sentence_changes_its_verdict(found, name, change, words):
-    assert verdict(changed(found, name, change), words) is Verdict.DIFFERS
+def test_a_result_that_contradicts_a_sentence_changes_its_verdict(results, name, change, words):
+    assert verdict(changed(results, name, change), words) is Verdict.DIFFERS
 
 
-def test_what_is_said_beside_a_verdict_is_computed(found):
+def test_what_is_said_beside_a_verdict_is_computed(results):
     def said(all_, words):
         (claim,) = (claim for claim in claims(all_) if words in claim.says)
-        return claim.found
+        return claim.finding
 
-    assert "on iff, line4-2goals and paint other PSR rewards" in said(found, "never mild")
-    other = changed(found, "errors-iff", lambda row: row.update(least_d_inf=row["d_inf"]))
+    assert "on iff, line4-2goals and paint other PSR rewards" in said(results, "never mild")
+    other = changed(results, "errors-iff", lambda row: row.update(least_d_inf=row["d_inf"]))
     assert "on line4-2goals and paint other PSR rewards" in said(other, "never mild")
-    assert "which shows on parr" in said(found, "1,000 episodes")
-    other = changed(found, "returns-parr", lambda doc: doc.update(program={}))
+    assert "which shows on parr" in said(results, "1,000 episodes")
+    other = changed(results, "returns-parr", lambda doc: doc.update(program={}))
     assert "which shows" not in said(other, "1,000 episodes")
-    assert "in another order" in said(found, "the PSR's rewards are")
-    other = changed(found, "case-study", lambda doc: doc.update(psr_rewards=[[1.0] * 5]))
+    assert "in another order" in said(results, "the PSR's rewards are")
+    other = changed(results, "case-study", lambda doc: doc.update(psr_rewards=[[1.0] * 5]))
     assert "in another order" not in said(other, "the PSR's rewards are")
-    assert "does not change the optimum" in plans_text(found)
+    assert "does not change the optimum" in plans_text(results)
     shown = changed(
-        found, "returns-parr", lambda doc: doc["reward_aware"][1].update(lower=8.0, upper=8.0)
+        results, "returns-parr", lambda doc: doc["reward_aware"][1].update(lower=8.0, upper=8.0)
     )
     assert "changes the optimum on parr" in plans_text(shown)
 
 
-def test_the_headline_follows_the_results(found):
-    assert Findings(found).confirmed
-    lossy = changed(found, "errors-iff", lambda row: row.update(rpsr_d_inf=0.1))
+def test_the_headline_follows_the_results(results):
+    assert Findings(results).confirmed
+    lossy = changed(results, "errors-iff", lambda row: row.update(rpsr_d_inf=0.1))
     assert not Findings(lossy).confirmed
     assert "Not confirmed" in Findings(lossy).paragraph()
 
@@ -166,26 +166,26 @@ def rows(names, wrong=()):
     }
 
 
-def test_a_folder_is_counted_among_the_63_and_beyond(found):
+def test_a_folder_is_counted_among_the_63_and_beyond(results):
     wrong = [*sorted(paper.DOMAINS_63)[:8], "baseball"]
-    answers = found.answers | rows([*paper.DOMAINS_63, "baseball", "mine"], wrong)
-    all_ = replace(found, answers=answers)
+    answers = results.answers | rows([*paper.DOMAINS_63, "baseball", "mine"], wrong)
+    all_ = replace(results, answers=answers)
     counts = corpus_counts(all_.corpus)
     assert (len(counts["known"]), len(counts["inaccurate"]), counts["missing"]) == (63, 8, [])
     assert (counts["beyond"], counts["inaccurate_beyond"]) == (["baseball", "mine"], ["baseball"])
     assert verdict(all_, "8 of the 63") is Verdict.AGREES
-    fewer = replace(found, answers=found.answers | rows(paper.DOMAINS_63, wrong[:7]))
+    fewer = replace(results, answers=results.answers | rows(paper.DOMAINS_63, wrong[:7]))
     assert verdict(fewer, "8 of the 63") is Verdict.DIFFERS
 
 
-def test_files_that_are_missing_leave_the_count_open(found):
-    answers = found.answers | rows(["paint.95", "mine"])
-    assert verdict(replace(found, answers=answers), "8 of the 63") is Verdict.OPEN
+def test_files_that_are_missing_leave_the_count_open(results):
+    answers = results.answers | rows(["paint.95", "mine"])
+    assert verdict(replace(results, answers=answers), "8 of the 63") is Verdict.OPEN
 
 
-def test_a_file_that_cannot_be_read_is_named(found):
+def test_a_file_that_cannot_be_read_is_named(results):
     broken = rows(["paint.95"])
     broken["corpus-paint.95"] |= {"error": "no", "accurate": None, "rel_d_inf": None}
-    counts = corpus_counts(replace(found, answers=found.answers | broken).corpus)
+    counts = corpus_counts(replace(results, answers=results.answers | broken).corpus)
     assert counts["unread"] == ["paint.95"]
     assert "paint.95" in counts["missing"]

@@ -21,11 +21,11 @@ GEOMETRIC = (1 - 0.95**STEPS) / 0.05  # the return of one reward per step
 
 
 def test_an_estimate_is_mean_spread_and_error():
-    found = Estimate.of(np.array([1.0, 2.0, 6.0]), "p", "m", 10, exact=4.0)
-    assert (found.mean, found.episodes, found.steps) == (3.0, 3, 10)
-    assert found.std == pytest.approx(7**0.5)
-    assert found.stderr == pytest.approx((7 / 3) ** 0.5)
-    assert found.deviation == pytest.approx(-1 / (7 / 3) ** 0.5)
+    row = Estimate.of(np.array([1.0, 2.0, 6.0]), "p", "m", 10, exact=4.0)
+    assert (row.mean, row.episodes, row.steps) == (3.0, 3, 10)
+    assert row.std == pytest.approx(7**0.5)
+    assert row.stderr == pytest.approx((7 / 3) ** 0.5)
+    assert row.deviation == pytest.approx(-1 / (7 / 3) ** 0.5)
     single = Estimate.of(np.array([1.0]), "p", "m", 10)
     assert (single.std, single.stderr, single.deviation) == (None, None, None)
 
@@ -54,10 +54,10 @@ def test_evaluating_by_every_model():
 def test_a_system_without_discount_is_summed_as_it_is():
     pomdp = build("tiger").with_discount(None)
     listen = StochasticController.stationary(pomdp, [1.0, 0.0, 0.0])
-    (found,) = evaluate(
+    (row,) = evaluate(
         pomdp, {"listen": listen}, models={"pomdp": pomdp.belief_model()}, episodes=3, steps=7
     )
-    assert (found.policy, found.mean, found.std, found.exact) == ("listen", -7.0, 0.0, -7.0)
+    assert (row.policy, row.mean, row.std, row.exact) == ("listen", -7.0, 0.0, -7.0)
 
 
 # ---- the experiment
@@ -78,10 +78,10 @@ def line():
 def test_the_psr_of_a_line_in_the_dark_sees_one_reward_everywhere(line):
     """Rank one: its reward is the mean of the four states', 0.8 / 4, whatever is done."""
     for policy in POLICIES:
-        found = line.estimate(policy, "psr")
-        assert found.exact == pytest.approx(0.2 * GEOMETRIC, abs=1e-12)
-        assert found.mean == pytest.approx(0.2 * GEOMETRIC, abs=1e-12)
-        assert found.deviation == 0
+        row = line.estimate(policy, "psr")
+        assert row.exact == pytest.approx(0.2 * GEOMETRIC, abs=1e-12)
+        assert row.mean == pytest.approx(0.2 * GEOMETRIC, abs=1e-12)
+        assert row.deviation == 0
 
 
 def test_the_experiment_is_complete_and_consistent(line):
@@ -114,30 +114,30 @@ def test_an_experiment_goes_through_json(line):
 
 def test_another_planner_and_progress():
     reported = []
-    found = experiment(
+    result = experiment(
         build("parr"), planner=Reachable(), episodes=50, steps=20, progress=reported.append
     )
-    assert {plan.planner for plan in found.plans} == {"reachable"}
+    assert {plan.planner for plan in result.plans} == {"reachable"}
     assert reported[0] == "models"
     assert reported[-1] == "the range of PSR-optimal policies"
-    assert found.psr_range is not None
+    assert result.psr_range is not None
     again = experiment(build("parr"), planner=Reachable(), episodes=50, steps=20, workers=2)
-    assert again == found
+    assert again == result
 
 
 def test_a_plan_that_is_not_proven_has_no_range():
     planner = ValueIteration(epsilon=1e-9, max_iterations=1)
-    found = experiment(build("stand-tiger"), planner=planner, episodes=10, steps=5)
-    assert [plan.status for plan in found.plans] == ["iterations"] * 3
-    assert found.psr_range is None
+    result = experiment(build("stand-tiger"), planner=planner, episodes=10, steps=5)
+    assert [plan.status for plan in result.plans] == ["iterations"] * 3
+    assert result.psr_range is None
 
 
 def test_an_unfinished_plan_is_followed_as_its_controller():
     """Its exact value over many steps is that of the plan's lower bound, not a look-ahead's."""
     planner = SARSOP(epsilon=1e-9, max_iterations=2)
-    found = experiment(build("4x3"), planner=planner, episodes=10, steps=400)
-    (plan,) = [plan for plan in found.plans if plan.model == "pomdp"]
-    exact = found.estimate("pomdp-vi", "pomdp").exact
+    result = experiment(build("4x3"), planner=planner, episodes=10, steps=400)
+    (plan,) = [plan for plan in result.plans if plan.model == "pomdp"]
+    exact = result.estimate("pomdp-vi", "pomdp").exact
     assert plan.status == "iterations"
     assert exact is not None  # a look-ahead would reach too many beliefs
     assert plan.lower - 1e-6 <= exact <= plan.upper

@@ -17,8 +17,8 @@ from rpsr.reproduce.verdicts import Verdict
 G = Fraction(19, 20)  # the discount everywhere
 
 
-def exact(found, name, policy, row):
-    return found.returns[name].experiment.estimate(policy, row).exact
+def exact(results, name, policy, row):
+    return results.returns[name].experiment.estimate(policy, row).exact
 
 
 def every(period, first, steps, reward=1):
@@ -50,69 +50,71 @@ def drive(first, turn, steps=100):
     return float(true / 10), float(believed / 10)
 
 
-def test_back_and_forth_and_staying_by_hand(found):
+def test_back_and_forth_and_staying_by_hand(results):
     for policy in ("pomdp-vi", "rpsr-vi"):
-        assert exact(found, "loadunload", policy, "pomdp") == pytest.approx(drive(1, turn=True)[0])
-        assert exact(found, "loadunload", policy, "psr") == pytest.approx(drive(1, turn=True)[1])
-    assert exact(found, "loadunload", "psr-vi", "pomdp") == pytest.approx(drive(1, turn=False)[0])
-    assert exact(found, "loadunload", "psr-vi", "psr") == pytest.approx(drive(1, turn=False)[1])
+        assert exact(results, "loadunload", policy, "pomdp") == pytest.approx(
+            drive(1, turn=True)[0]
+        )
+        assert exact(results, "loadunload", policy, "psr") == pytest.approx(drive(1, turn=True)[1])
+    assert exact(results, "loadunload", "psr-vi", "pomdp") == pytest.approx(drive(1, turn=False)[0])
+    assert exact(results, "loadunload", "psr-vi", "psr") == pytest.approx(drive(1, turn=False)[1])
 
 
-def test_a_random_cart_is_at_an_end_two_times_in_five(found):
-    assert exact(found, "loadunload", "uniform", "psr") == pytest.approx(constant(Fraction(1, 5)))
+def test_a_random_cart_is_at_an_end_two_times_in_five(results):
+    assert exact(results, "loadunload", "uniform", "psr") == pytest.approx(constant(Fraction(1, 5)))
 
 
-def test_to_its_psr_every_step_of_line4_is_worth_a_fifth(found):
+def test_to_its_psr_every_step_of_line4_is_worth_a_fifth(results):
     """The mean of R over states and actions: 0.8 from one of four cells."""
     for policy in paper.POLICIES:
-        value = exact(found, "line4-2goals", policy, "psr")
+        value = exact(results, "line4-2goals", policy, "psr")
         assert value == pytest.approx(constant(Fraction(1, 5)))
 
 
-def test_parr_pays_two_at_every_fifth_step_and_one_at_every_third(found):
+def test_parr_pays_two_at_every_fifth_step_and_one_at_every_third(results):
     """POMDP-VI earns 2 every five steps; to the PSR, and on average, PSR-VI earns 1 every three."""
-    assert exact(found, "parr", "pomdp-vi", "pomdp") == pytest.approx(every(5, 5, 100, 2))
-    assert exact(found, "parr", "pomdp-vi", "psr") == pytest.approx(every(5, 5, 100, 1))
+    assert exact(results, "parr", "pomdp-vi", "pomdp") == pytest.approx(every(5, 5, 100, 2))
+    assert exact(results, "parr", "pomdp-vi", "psr") == pytest.approx(every(5, 5, 100, 1))
     for row in ("pomdp", "psr"):
-        assert exact(found, "parr", "psr-vi", row) == pytest.approx(every(3, 3, 100))
-    program = found.returns["parr"].program
+        assert exact(results, "parr", "psr-vi", row) == pytest.approx(every(3, 3, 100))
+    program = results.returns["parr"].program
     assert program["pomdp-vi"]["pomdp"] == pytest.approx(every(5, 5, 99, 2))
     assert program["rpsr-vi"]["pomdp"] == pytest.approx(every(5, 5, 99, 2))
 
 
-def test_what_is_worth_nothing(found):
+def test_what_is_worth_nothing(results):
     for policy in paper.POLICIES:
-        assert exact(found, "heavenhell", policy, "psr") == pytest.approx(0, abs=1e-12)
-    assert exact(found, "heavenhell", "uniform", "pomdp") == pytest.approx(0, abs=1e-12)
+        assert exact(results, "heavenhell", policy, "psr") == pytest.approx(0, abs=1e-12)
+    assert exact(results, "heavenhell", "uniform", "pomdp") == pytest.approx(0, abs=1e-12)
     for name in ("paint", "stand-tiger"):
-        assert exact(found, name, "psr-vi", "pomdp") == pytest.approx(0, abs=1e-12)
+        assert exact(results, name, "psr-vi", "pomdp") == pytest.approx(0, abs=1e-12)
 
 
-def test_estimates_are_near_the_exact_values(found):
-    for result in found.returns.values():
+def test_estimates_are_near_the_exact_values(results):
+    for result in results.returns.values():
         for estimate in result.experiment.estimates:
             off = abs(estimate.mean - estimate.exact)
             assert off <= 4 * estimate.stderr + 1e-9, (result.experiment.domain, estimate)
 
 
-def test_every_psr_optimal_cart_stays_and_earns_less_than_a_random_one(found):
-    low, high = earned_by_all(found.returns["loadunload"], "psr-vi", "pomdp")
+def test_every_psr_optimal_cart_stays_and_earns_less_than_a_random_one(results):
+    low, high = earned_by_all(results.returns["loadunload"], "psr-vi", "pomdp")
     stay = [drive(way, turn=False, steps=400)[0] for way in (-1, 1)]
     assert low < high == pytest.approx(max(stay))
-    assert high < exact(found, "loadunload", "uniform", "pomdp")
+    assert high < exact(results, "loadunload", "uniform", "pomdp")
 
 
-def test_showing_rewards_does_not_change_the_optimum_here(found):
-    for result in found.returns.values():
+def test_showing_rewards_does_not_change_the_optimum_here(results):
+    for result in results.returns.values():
         (pomdp,) = (plan for plan in result.experiment.plans if plan.model == "pomdp")
         _, aware = result.reward_aware
         assert aware.lower <= pomdp.upper
         assert pomdp.lower <= aware.upper + 1e-7
 
 
-def test_which_cells_of_the_papers_table_differ(found):
+def test_which_cells_of_the_papers_table_differ(results):
     """Only parr's 7.1, which 100 steps make 7.158 and 99 steps 7.146; its 6.5 is far off."""
-    cells = list(judged_cells(found.returns))
+    cells = list(judged_cells(results.returns))
     assert len(cells) == 48
     by_verdict = {
         verdict: {(c.domain, c.row, c.policy) for c in cells if c.judgement.verdict is verdict}
@@ -124,20 +126,20 @@ def test_which_cells_of_the_papers_table_differ(found):
     assert not any("no reason" in cell.judgement.reason for cell in cells)
 
 
-def test_a_random_walk_on_line4_is_not_among_the_best(found):
-    assert best_policies(found.returns["line4-2goals"], "pomdp") == (
+def test_a_random_walk_on_line4_is_not_among_the_best(results):
+    assert best_policies(results.returns["line4-2goals"], "pomdp") == (
         "pomdp-vi",
         "psr-vi",
         "rpsr-vi",
     )
-    assert best_policies(found.returns["line4-2goals"], "psr") == tuple(paper.POLICIES)
-    assert best_policies(found.returns["loadunload"], "psr") == ("psr-vi",)
+    assert best_policies(results.returns["line4-2goals"], "psr") == tuple(paper.POLICIES)
+    assert best_policies(results.returns["loadunload"], "psr") == ("psr-vi",)
 
 
-def test_the_optimum_of_every_domain_is_proven_by_a_certificate(found):
-    assert all(found.returns[name].verified for name in paper.RESULTS)
-    (said,) = (note for note in tables.plans(found).footnotes if "Certificates prove" in note)
-    assert f"on {len(found.returns)} of {len(found.returns)} domains" in said
+def test_the_optimum_of_every_domain_is_proven_by_a_certificate(results):
+    assert all(results.returns[name].verified for name in paper.RESULTS)
+    (said,) = (note for note in tables.plans(results).footnotes if "Certificates prove" in note)
+    assert f"on {len(results.returns)} of {len(results.returns)} domains" in said
 
 
 @pytest.mark.parametrize("wrong", [{"lower": 1e-5}, {"upper": -1e-5}])

@@ -154,7 +154,10 @@ def test_what_is_done_is_kept_when_interrupted(cheap, tmp_path):
     assert again.seconds.keys() == again.answers.keys()
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b'{"schema": 1}', b"\xff\xfe", b'"text"'])
+DAMAGES = (b"", b"{", b"[]", b'{"schema": 1}', b"\xff\xfe", b'"text"', b"[" * 100_000)
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage[:20].decode("latin-1"))
 def test_a_damaged_file_is_done_again_with_a_note(cheap, tmp_path, damage):
     first = reproduce(Settings(), tmp_path)
     (tmp_path / "pieces" / "errors-paint.json").write_bytes(damage)
@@ -162,6 +165,17 @@ def test_a_damaged_file_is_done_again_with_a_note(cheap, tmp_path, damage):
     assert reproduce(Settings(), tmp_path, note=notes.append).answers == first.answers
     assert len(notes) == 1
     assert "errors-paint.json: damaged" in notes[0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [b"1" + b"0" * 400, b"NaN", b"[" * 100_000, b"null"],
+    ids=["beyond floats", "no number", "deep", "nothing"],
+)
+def test_damaged_timings_are_forgotten(cheap, tmp_path, value):
+    reproduce(Settings(), tmp_path)
+    (tmp_path / "timings.json").write_bytes(b'{"pieces": {"errors-paint": ' + value + b"}}")
+    assert "errors-paint" not in reproduce(Settings(), tmp_path).seconds
 
 
 def test_a_file_of_another_question_is_done_again_with_a_note(tmp_path):
@@ -263,9 +277,9 @@ def test_every_file_of_a_corpus_has_a_row(tmp_path):
     work = [p for p in pieces(Settings(corpus=folder)) if p.kind == "corpus"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "pieces", lambda settings: work)
-        found = reproduce(Settings(corpus=folder), tmp_path / "out")
-    assert list(found.corpus) == ["a b", "a-b", "a_b", "c", "c.pomdp", "folder", "gone"]
-    unread = {name for name, row in found.corpus.items() if row["error"]}
+        reproduction = reproduce(Settings(corpus=folder), tmp_path / "out")
+    assert list(reproduction.corpus) == ["a b", "a-b", "a_b", "c", "c.pomdp", "folder", "gone"]
+    unread = {name for name, row in reproduction.corpus.items() if row["error"]}
     assert unread == {"folder", "gone"}
     kept = {path.name for path in (tmp_path / "out" / "pieces").iterdir()}
     assert len(kept) == 5  # what went wrong is tried again

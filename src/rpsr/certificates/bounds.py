@@ -46,18 +46,18 @@ against the claim.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableSequence, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import prod
 from typing import Any, NamedTuple
 
 from rpsr.certificates.exact_model import ExactModel, Row
-from rpsr.certificates.reading import Fault, Pairs, as_float, pairs, whole, whole_list
+from rpsr.certificates.reading import Fault, Pairs, as_float, compact, pairs, whole, whole_list
 
 
 class Scales(NamedTuple):
-    """What the integers of a certificate are multiples of: 1/model for probabilities, and so on.
+    """The units of the integers in a certificate: 1/model for probabilities, and so on.
 
     model: of probabilities and weights. values: of vectors and of the numbers of points. beliefs:
     of the masses of points.
@@ -79,8 +79,8 @@ class Vector(NamedTuple):
     """A vector's action, the vector that follows each observation (O,), and its values (S,)."""
 
     action: int
-    successors: list[int]
-    values: list[int]
+    successors: Sequence[int]
+    values: Sequence[int]
 
 
 class Point(NamedTuple):
@@ -91,7 +91,7 @@ class Point(NamedTuple):
     """
 
     belief: Pairs
-    values: list[int]
+    values: MutableSequence[int]
     moves: list[Pairs | dict[int, Pairs]]
 
 
@@ -105,8 +105,8 @@ def read_vector(value: Any, model: ExactModel, count: int, k: int) -> Vector:
         raise Fault(f"{what}: expected an action, successors and values")
     return Vector(
         whole(value[0], f"{what}, action", below=len(model.actions)),
-        whole_list(value[1], f"{what}, successors", len(model.observations), below=count),
-        whole_list(value[2], f"{what}, values", len(model.states), least=None),
+        compact(whole_list(value[1], f"{what}, successors", len(model.observations), below=count)),
+        compact(whole_list(value[2], f"{what}, values", len(model.states), least=None)),
     )
 
 
@@ -121,12 +121,12 @@ class LowerCheck:
         """For each state: the reward and the outcomes, rounded down, and what these lack to 1."""
         if action not in self._rows:
             model, scales = self.model, self.scales
-            unit, found = model.discount.denominator * scales.model * scales.values, []
+            unit, by_state = model.discount.denominator * scales.model * scales.values, []
             for s, reward in enumerate(model.rewards[action]):
                 row = model.rounded(action, s, scales.model, up=False)
                 lacking = scales.model - sum([chance for _, _, chance in row])
-                found.append((_floor(reward * unit), row, lacking))
-            self._rows[action] = found
+                by_state.append((_floor(reward * unit), row, lacking))
+            self._rows[action] = by_state
         return self._rows[action]
 
     def slack(self, vectors: list[Vector], k: int, least: int) -> Iterator[int]:
@@ -178,14 +178,14 @@ def read_point(value: Any, model: ExactModel, count: int, i: int) -> Point:
     moves = value["moves"]
     if not isinstance(moves, list) or len(moves) != len(model.actions):
         raise Fault(f"{what}, moves: expected one for each of {len(model.actions)} actions")
-    belief = [(i, -1)]  # a corner's: replaced by one unit
+    belief: Pairs = [(i, -1)]  # a corner's: replaced by one unit
     if i >= n_states:
         belief = pairs(value["belief"], f"{what}, belief", n_states)
         if len({state for state, _ in belief}) != len(belief):
             raise Fault(f"{what}, belief: a state is named twice")
     return Point(
         belief,
-        whole_list(value["values"], f"{what}, values", len(model.actions)),
+        compact(whole_list(value["values"], f"{what}, values", len(model.actions))),
         [_read_move(move, model, count, i) for move in moves],
     )
 
@@ -237,7 +237,7 @@ class UpperCheck:
         return Cover(weights, [(s, rest) for s, rest in left.items() if rest > 0])
 
     def worth(self, cover: Cover, action: int) -> int:
-        """The worth of what is covered, in units of 1/(model * beliefs * values)."""
+        """The value of the covered mass, in units of 1/(model * beliefs * values)."""
         points = self.points
         total = sum([weight * points[j].values[action] for j, weight in cover.weights])
         left = sum([rest * points[s].values[action] for s, rest in cover.remainder])
@@ -258,9 +258,9 @@ class UpperCheck:
         return after
 
     def covers(self, i: int, action: int) -> list[Cover]:
-        """What the proof of a point's number needs: the covers of its successors, or its own."""
+        """The covers that prove a point's number: those of its successors, or its own."""
         belief, move = self.points[i].belief, self.points[i].moves[action]
-        if isinstance(move, list):
+        if not isinstance(move, dict):
             return [self.cover({s: mass * self.scales.model for s, mass in belief}, move)]
         after = self.successors(belief, action)
         return [self.cover(x, move.get(o, [])) for o, x in after.items()]
@@ -270,7 +270,7 @@ class UpperCheck:
 
         Of a look ahead, also over the discount's denominator (see `slack`).
         """
-        if isinstance(self.points[i].moves[action], list):
+        if not isinstance(self.points[i].moves[action], dict):
             return self.worth(covers[0], action)
         earned = sum([mass * self._rewards[action][s] for s, mass in self.points[i].belief])
         actions = range(len(self.model.actions))
@@ -278,8 +278,8 @@ class UpperCheck:
         return earned + self.model.discount.numerator * later
 
     def unit(self, i: int, action: int) -> int:
-        """By what a point's number is multiplied to be compared with `needed`."""
-        mixture = isinstance(self.points[i].moves[action], list)
+        """The factor by which a point's number is compared with `needed`."""
+        mixture = not isinstance(self.points[i].moves[action], dict)
         below = 1 if mixture else self.model.discount.denominator
         return below * self.scales.model * self.scales.beliefs
 
@@ -306,7 +306,7 @@ def read_floor(value: Any, model: ExactModel) -> list[int]:
 def rewards_above(model: ExactModel, scales: Scales, floor: list[int]) -> list[list[int]]:
     """The rewards R' (A, S), rounded up; a `Fault` if the floor is none."""
     unit, endless = model.discount.denominator * scales.model * scales.values, model.discount == 1
-    found: list[list[int]] = []
+    columns: list[list[int]] = []
     for a, (rewards, rows) in enumerate(zip(model.rewards, model.rows, strict=True)):
         column: list[int] = []
         for s, (reward, (total, row)) in enumerate(zip(rewards, rows, strict=True)):
@@ -316,8 +316,8 @@ def rewards_above(model: ExactModel, scales: Scales, floor: list[int]) -> list[l
                 where = f"action {model.actions[a]!r} in state {model.states[s]!r}"
                 raise Fault(f"upper bound: {where} earns less than the floor")
             column.append(_ceiling(above * unit))
-        found.append(column)
-    return found
+        columns.append(column)
+    return columns
 
 
 def floor_at_start(model: ExactModel, scales: Scales, floor: list[int]) -> Fraction:

@@ -5,7 +5,8 @@ the expected rewards R[:,a], too. The rank is the dimension of their span.
 
 **At least r.** The r members of a core set are independent modulo m on some states: elimination
 finds r pivots, each invertible modulo m. Then a minor of order r is not 0 modulo m, hence not 0.
-Every denominator must be invertible modulo m; m need not be prime.
+Every denominator must be invertible modulo m; m need not be prime. If it is, python-flint, where it
+is installed, may find the rank in place of that.
 
 **At most n.** Blocks partition the states. Let every operator sum to the same over each block for
 all states of a block, and let the initial vectors be constant on blocks. Then so are all outcome
@@ -23,6 +24,7 @@ in it, the accuracy condition, is decided without further data.
 from __future__ import annotations
 
 from fractions import Fraction
+from importlib import import_module
 from math import gcd, lcm
 from operator import mul
 from typing import Any, NamedTuple
@@ -30,12 +32,14 @@ from typing import Any, NamedTuple
 from rpsr.certificates.exact_model import ExactModel
 from rpsr.certificates.reading import Fault, number, whole, whole_list
 
+WORD = 63  # bits of a modulus that FLINT takes
+
 Path = tuple[tuple[int, int], ...]
 Operator = list[dict[int, int]]  # for each block, sums of weights by block
 
 
 class Ranked(NamedTuple):
-    """What is proven of the tests ("psr") or the intents ("rpsr") of a model.
+    """The proven rank of the tests ("psr") or the intents ("rpsr") of a model.
 
     inside (A,): whether the expected rewards of an action lie in the span.
     """
@@ -141,7 +145,8 @@ class _Blocks:
                     weight * other != expected[key] * total for key, weight in sums.items()
                 ):
                     names = [self.model.states[i] for i in (self.first[block], s)]
-                    raise Fault(f"{self.what}: states {names[0]!r} and {names[1]!r} are no block")
+                    pair = f"states {names[0]!r} and {names[1]!r}"
+                    raise Fault(f"{self.what}: {pair} do not form a block")
 
     def reduced(self, column: list[Fraction]) -> list[Fraction] | None:
         """A vector over states by block; None if it is not constant on blocks."""
@@ -151,17 +156,18 @@ class _Blocks:
 
     def operators(self) -> list[Operator]:
         """The operators between blocks, each times some positive integer."""
-        found: list[Operator] = []
+        operators: list[Operator] = []
         for action in range(len(self.model.actions)):
             rows = [self.sums(action, s) for s in self.first]
             common = lcm(*(total for total, _ in rows))
             of: dict[int, Operator] = {}
             for b, (total, sums) in enumerate(rows):
                 for (o, target), weight in sums.items():
-                    operator = of.setdefault(o, [{} for _ in range(self.size)])
-                    operator[b][target] = weight * (common // total)
-            found += of.values()
-        return found
+                    if o not in of:
+                        of[o] = [{} for _ in range(self.size)]
+                    of[o][b][target] = weight * (common // total)
+            operators += of.values()
+        return operators
 
 
 # ---- at least
@@ -177,7 +183,9 @@ def _check_independent(
             total, sums = blocks.sums(a, s)
             inverse = _inverse(total, modulus, f"{what}: a denominator")
             for (o, target), weight in sums.items():
-                rows = moves.setdefault((a, o), [[] for _ in blocks.first])
+                rows = moves.get((a, o))
+                if rows is None:
+                    rows = moves[a, o] = [[] for _ in blocks.first]
                 rows[b].append((target, weight * inverse % modulus))
     known: dict[_Member, list[int]] = {_Member((), None): [1] * blocks.size}
     for a, rewards in enumerate(model.rewards):
@@ -188,10 +196,35 @@ def _check_independent(
                 % modulus
                 for s in blocks.first
             ]
+    vectors = [_outcome(member, known, moves, modulus, blocks.size) for member in members]
+    if _rank_by_flint(vectors, modulus) == len(members):
+        return
     echelon = _Echelon(modulus, blocks.size)
-    for i, member in enumerate(members):
-        if not echelon.add(_outcome(member, known, moves, modulus, blocks.size)):
+    for i, vector in enumerate(vectors):
+        if not echelon.add(vector):
             raise Fault(f"{what}: member {i} depends on those before it, modulo {modulus}")
+
+
+def _flint() -> Any:
+    """The module of python-flint, or None if it is not installed."""
+    try:
+        module = import_module("flint")
+    except ImportError:
+        return None
+    return module if hasattr(module, "nmod_mat") else None  # a file of a user may have the name
+
+
+def _rank_by_flint(vectors: list[list[int]], modulus: int) -> int | None:
+    """The rank modulo a prime of one machine word; None: plain Python must decide.
+
+    FLINT ends the process where it divides modulo a number that is not prime.
+    """
+    flint = _flint()
+    if not vectors or modulus.bit_length() > WORD or flint is None:
+        return None
+    if not flint.fmpz(modulus).is_prime():
+        return None
+    return int(flint.nmod_mat(flint.fmpz_mat(vectors), modulus).rank())
 
 
 class _Echelon:

@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from array import array
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from fractions import Fraction
+from itertools import chain
 from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
 from rpsr.errors import InputError
-from rpsr.io.files import packed, place_of, read_lines, write_bytes
-from rpsr.io.printable import quoted
+from rpsr.io.files import place_of, read_lines, write_parts
+from rpsr.printable import quoted
 
 FAMILY = "rpsr.certificate/"
 SCHEMA = f"{FAMILY}2"
@@ -33,8 +35,25 @@ _HEXADECIMAL_FLOAT = re.compile(
     r"([-+]?0x[01])(?:\.([0-9a-f]{1,13}))?p([-+]?\d{1,4})", re.IGNORECASE | re.ASCII
 )
 
-Pairs = list[tuple[int, int]]
 Line = tuple[str, Any]
+
+
+class Columns:
+    """Pairs of numbers as two columns."""
+
+    __slots__ = ("_first", "_second")
+
+    def __init__(self, first: Sequence[int], second: Sequence[int]) -> None:
+        self._first, self._second = first, second
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return zip(self._first, self._second, strict=True)
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+
+Pairs = list[tuple[int, int]] | Columns
 
 
 class Fault(InputError):
@@ -97,12 +116,20 @@ class Reader:
         return InputError(message, place=self._place, line=self._number)
 
 
-def write_lines(path: str | Path, header: dict[str, Any], lines: list[Line]) -> int:
+def write_lines(path: str | Path, header: dict[str, Any], lines: Iterable[Line]) -> int:
     """Write a certificate, compressed if the name ends in `.gz`; returns the bytes of its text."""
-    values = [{"schema": SCHEMA, **header}, *({key: value} for key, value in lines)]
-    text = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values).encode()
-    write_bytes(path, packed(text, path))
-    return len(text)
+    size = 0
+
+    def texts() -> Iterator[bytes]:
+        nonlocal size
+        values = ({key: value} for key, value in lines)
+        for value in chain([{"schema": SCHEMA, **header}], values):
+            text = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+            size += len(text)
+            yield text
+
+    write_parts(path, texts())
+    return size
 
 
 def _without_duplicates(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,10 +148,10 @@ def _decimal(text: str) -> Fraction:
 
 def number(value: Any, what: str) -> Fraction:
     """A number, exactly."""
-    found = _number(value)
-    if found is None or abs(found) > LARGEST:
+    parsed = _number(value)
+    if parsed is None or abs(parsed) > LARGEST:
         raise Fault(f"{what}: read {shown(value)}, expected a number from -1e300 to 1e300")
-    return found
+    return parsed
 
 
 def _number(value: Any) -> Fraction | None:
@@ -164,12 +191,21 @@ def pairs(value: Any, what: str, below: int) -> Pairs:
     """A list of [index, amount]: indices less than `below`, amounts that are not negative."""
     if not isinstance(value, list):
         raise Fault(f"{what}: expected a list of pairs")
-    read: Pairs = []
+    indices, amounts = list[int](), list[int]()
     for item in value:
         if not isinstance(item, list) or len(item) != 2:
             raise Fault(f"{what}: expected a list of pairs")
-        read.append((whole(item[0], what, below=below), whole(item[1], what)))
-    return read
+        indices.append(whole(item[0], what, below=below))
+        amounts.append(whole(item[1], what))
+    return Columns(compact(indices), compact(amounts))
+
+
+def compact(numbers: list[int]) -> MutableSequence[int]:
+    """The same numbers, in 8 bytes each if they are not too large: a list takes five times that."""
+    try:
+        return array("q", numbers)
+    except OverflowError:
+        return numbers
 
 
 def as_float(value: Fraction) -> float:
@@ -192,7 +228,7 @@ def float_above(value: Fraction) -> float:
 
 
 def shown(value: Any) -> str:
-    """What was read, in a message."""
+    """A value that was read, as text for a message."""
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return f"{as_float(Fraction(value)):.12g}"
     text = repr(value)

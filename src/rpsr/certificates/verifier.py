@@ -30,15 +30,15 @@ from rpsr.certificates.ranks import Ranked, check_rank
 from rpsr.certificates.reading import Fault, Line, Reader, as_float, number, pairs, shown, whole
 from rpsr.errors import InputError
 from rpsr.io.files import path_text, place_of
-from rpsr.io.printable import quoted
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.models.timed import timed
+from rpsr.printable import quoted
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What a certificate proves.
+    """The statement that a certificate proves.
 
     lower, upper: bounds on the optimal value at the start, or None. horizon: the number of steps
     that they are for, None for the infinite horizon. psr_rank, rpsr_rank: the ranks,
@@ -73,11 +73,11 @@ def verify(pomdp: POMDP, path: str | Path, *, horizon: int | None = None) -> Ver
     pomdp = pomdp if steps is None else timed(pomdp, steps)
     try:
         _check_identity(pomdp, header)
-        found = check(ExactModel(pomdp.record), header, reader.lines())
+        verified = check(ExactModel(pomdp.record), header, reader.lines())
     except Fault as fault:
         raise InputError(fault.message, place=place_of(path)) from None
     seconds = perf_counter() - began
-    return replace(found, name=pomdp.name, horizon=steps, size=reader.size, seconds=seconds)
+    return replace(verified, name=pomdp.name, horizon=steps, size=reader.size, seconds=seconds)
 
 
 def _steps(horizon: Any) -> int:
@@ -98,7 +98,7 @@ CLAIMED_BY = {"vector": "lower", "point": "upper"}  # the statements that these 
 
 @dataclass
 class _Content:
-    """What the lines hold: vectors and points, and what ranks and controllers prove."""
+    """The content of the lines: vectors, points, and the proofs of ranks and controllers."""
 
     vectors: list[Vector] = field(default_factory=list[Vector])
     points: list[Point] = field(default_factory=list[Point])
@@ -154,12 +154,12 @@ def _sizes(header: dict[str, Any]) -> dict[str, int]:
 
 def _read(model: ExactModel, lines: Iterable[Line], sizes: dict[str, int]) -> _Content:
     """All lines; a `Fault` if there are more or fewer than stated."""
-    content, found = _Content(), dict.fromkeys(KINDS, 0)
+    content, counts = _Content(), dict.fromkeys(KINDS, 0)
     for kind, value in lines:
-        if kind not in found:
+        if kind not in counts:
             raise Fault(f"read a line {kind[:20]!r}, expected {' or '.join(KINDS)}")
-        place, found[kind] = found[kind], found[kind] + 1
-        if found[kind] > sizes[kind]:
+        place, counts[kind] = counts[kind], counts[kind] + 1
+        if counts[kind] > sizes[kind]:
             raise Fault(f"has more lines of kind {kind} than the {sizes[kind]} that it states")
         if kind == "vector":
             content.vectors.append(read_vector(value, model, sizes[kind], place))
@@ -170,7 +170,7 @@ def _read(model: ExactModel, lines: Iterable[Line], sizes: dict[str, int]) -> _C
             content.ranks[ranked.kind] = ranked
         else:
             content.values.append(check_controller(value, model))
-    for kind, count in found.items():
+    for kind, count in counts.items():
         if count != sizes[kind]:
             expected = f"expected {sizes[kind]}: is it cut off?"
             raise Fault(f"has {count} lines of kind {kind}, {expected}")
@@ -214,8 +214,8 @@ def _check_value(header: dict[str, Any], proven: list[Fraction]) -> Fraction | N
         raise Fault(f"controller: read {len(proven)} lines, expected one")
     value = number(stated, "controller_value")
     if value != proven[0]:
-        read, found = as_float(value), as_float(proven[0])
-        raise Fault(f"controller: states the value {read!r}, but has {found!r}")
+        read, actual = as_float(value), as_float(proven[0])
+        raise Fault(f"controller: states the value {read!r}, but has {actual!r}")
     return value
 
 

@@ -22,7 +22,15 @@ from rpsr.cli.shared.options import (
     TimeLimit,
     named_path,
 )
-from rpsr.cli.shared.output import check_targets, note, print_json, print_lines, print_table, wrote
+from rpsr.cli.shared.output import (
+    check_rows_name,
+    check_targets,
+    note,
+    print_json,
+    print_lines,
+    print_table,
+    wrote,
+)
 from rpsr.cli.shared.progress import counted_progress
 from rpsr.errors import InputError, RpsrError
 
@@ -77,24 +85,27 @@ def accuracy(
 ) -> int:
     """Decide for each source whether a PSR is accurate, and how large its reward error is.
 
-    A folder means all model files in it. A source that cannot be read gives a row with its error,
-    which is also a line on standard error; the exit code is then 1, after all rows. --time-limit
-    applies to each source; one that reaches it gives a row that says so, and the exit code is 3,
-    unless another row makes it 1. After an interrupt, or if the -o file can no longer be written,
-    the finished rows are shown. A certificate proves both ranks and the verdict on all beliefs, for
-    one source.
+    A folder means all files in it that are named as models: .pomdp, .pomdpx, .prism, .drn (each
+    also .gz) and .rpsr. A source that cannot be read gives a row with its error, which is also a
+    line on standard error; the exit code is then 1, after all rows. --time-limit applies to each
+    source; one that reaches it gives a row that says so, and the exit code is 3, unless another row
+    makes it 1. After an interrupt, or if the -o file can no longer be written, the finished rows
+    are shown. A certificate proves both ranks and the verdict on all beliefs, for one source.
     """
     from rpsr.parallel import one_thread_each, workers
 
     with one_thread_each():  # for the imports: one process must compute the same bits as several
         from rpsr.predictive.survey import Options, expand_sources, survey
-    from rpsr.sources import load_pomdp
+    from rpsr.cli.shared.opening import load_pomdp
 
+    check_rows_name(output)
     names = list(dict.fromkeys(expand_sources([source, *sources])))
     if certificate is not None:
         check_targets(certificate, output, sources=names)
-        if len(names) != 1 or float_:
-            raise InputError("--certificate: expected one source, and exact arithmetic")
+        if len(names) != 1:
+            raise InputError(f"--certificate: read {len(names)} sources, expected one")
+        if float_:
+            raise InputError("--certificate: needs exact arithmetic; leave out --float")
     stated = objective or ObjectiveOptions()
     stated.check(discount)
     options = Options(

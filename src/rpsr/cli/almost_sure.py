@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from rpsr.cli.shared.options import Discount, Json, Normalize, Source, positive, whole
+from rpsr.cli.shared.options import Discount, Json, Normalize, Source, at_least, whole
 from rpsr.cli.shared.output import print_facts, print_json, print_table
 
 MOST = 12  # supports that are listed
@@ -28,7 +28,9 @@ def almost_sure(
     limit: Annotated[
         int,
         Parameter(
-            converter=whole, validator=positive, help="The largest number of supports of beliefs."
+            converter=whole,
+            validator=at_least(1),
+            help="Give up beyond this number of supports (sets of possible states).",
         ),
     ] = 100_000,
     normalize: Normalize = False,
@@ -41,11 +43,11 @@ def almost_sure(
     given the actions and observations so far. The strategy draws one of the actions shown for the
     current support at random.
     """
+    from rpsr.cli.shared.opening import load_pomdp
     from rpsr.evaluation import almost_sure as decide
-    from rpsr.sources import load_pomdp
 
     began = time.perf_counter()
-    found = decide(
+    decision = decide(
         load_pomdp(source, normalize=normalize, discount=discount),
         goal,
         avoiding=avoid,
@@ -53,13 +55,13 @@ def almost_sure(
     )
     rows = [
         {"support": list(support), "actions": list(actions)}
-        for support, actions in zip(found.supports, found.winning, strict=True)
+        for support, actions in zip(decision.supports, decision.winning, strict=True)
     ]
     winning = sum(1 for row in rows if row["actions"])
     facts = {
         "goal": goal,
         "avoid": avoid,
-        "possible": found.possible,
+        "possible": decision.possible,
         "supports": len(rows),
         "winning": winning,
         "seconds": time.perf_counter() - began,
@@ -67,7 +69,7 @@ def almost_sure(
     if json:
         print_json("almost-sure", source, facts | {"rows": rows})
         return
-    answer = "yes, with probability one" if found.possible else "not with probability one"
+    answer = "yes, with probability one" if decision.possible else "not with probability one"
     print_facts(
         [
             ("goal", goal),

@@ -15,7 +15,7 @@ from inspect import getdoc
 from io import TextIOWrapper
 from typing import Any
 
-from cyclopts import App, CycloptsError, MissingArgumentError, Parameter
+from cyclopts import App, CycloptsError, Parameter
 
 from rpsr._version import __version__
 from rpsr.cli import domains
@@ -32,6 +32,7 @@ from rpsr.cli.reproduce import reproduce
 from rpsr.cli.shared.options import STANDARD_STREAM
 from rpsr.cli.shared.output import note
 from rpsr.cli.shared.signals import INTERRUPTED, TERMINATED, handled_as_ctrl_c
+from rpsr.cli.shared.wrong_use import wrong_use
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.cli.verify import verify
@@ -91,7 +92,7 @@ def _main(arguments: list[str] | None) -> int:
         return code if isinstance(code, int) else 0
     except CycloptsError as error:
         verb = " ".join(["rpsr", *(error.command_chain or ())])
-        note(f"{_wrong_use(error, verb)} ('{verb} --help' lists the options)")
+        note(f"{wrong_use(error, verb)} ('{verb} --help' lists the options)")
         return 2
     except RpsrError as error:
         if debug:
@@ -123,15 +124,6 @@ def _main(arguments: list[str] | None) -> int:
 
 def _note_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     note(str(message))
-
-
-def _wrong_use(error: CycloptsError, verb: str) -> str:
-    """An error in the words typed; a parameter that is not among them is called missing."""
-    argument = error.argument
-    missing = isinstance(error, MissingArgumentError) and error.keyword is None
-    if missing and argument is not None and not argument.tokens and not error.unused_tokens:
-        return f"'{verb}' needs {argument.name}"
-    return _one_line(error)
 
 
 def _one_line(error: Exception) -> str:

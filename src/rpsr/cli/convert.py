@@ -79,9 +79,10 @@ def convert(
     written, on which every other command works.
     """
     from rpsr.cli.convert_log import convert_log, is_log
+    from rpsr.cli.shared.opening import load
     from rpsr.errors import InputError
     from rpsr.models import POMDP
-    from rpsr.sources import load, save
+    from rpsr.sources import save
 
     wanted = objective or ObjectiveOptions()
     stated = wanted.objective
@@ -134,8 +135,8 @@ def _constants(given: tuple[str, ...]) -> dict[str, str]:
 def _convert_policy(
     source: str, target: str, policy_for: str, normalize: bool, discount: str | None
 ) -> None:
+    from rpsr.cli.shared.opening import load
     from rpsr.planning.files.conversion import convert_policy
-    from rpsr.sources import load
 
     check_policy_name(target)
     model = load(policy_for, normalize=normalize, discount=discount)

@@ -68,8 +68,8 @@ def core(
 
     A certificate proves the rank, and for a PSR also whether it is accurate.
     """
+    from rpsr.cli.shared.opening import load_pomdp
     from rpsr.predictive import find_core, reward_aware
-    from rpsr.sources import load_pomdp
 
     check_targets(certificate, sources=[source])
     if certificate is not None and (float_ or model == "ra-psr"):
@@ -81,7 +81,7 @@ def core(
     if model == "ra-psr":
         pomdp = reward_aware(pomdp)
     kind = "rpsr" if model == "rpsr" else "psr"
-    found = find_core(
+    core_set = find_core(
         pomdp,
         kind,
         search=search,
@@ -91,31 +91,31 @@ def core(
     if certificate is not None:
         write_rank_certificate(pomdp, certificate, (kind,), quiet=json)
     if json:
-        print_json("core", source, core_document(pomdp, found, model, matrix))
+        print_json("core", source, core_document(pomdp, core_set, model, matrix))
         return
     for warning in pomdp.warnings:
         note(f"{source}: {warning}")
-    _show(pomdp, found, model, matrix)
+    _show(pomdp, core_set, model, matrix)
 
 
-def core_document(pomdp: POMDP, found: Core, model: str, matrix: bool) -> dict[str, Any]:
+def core_document(pomdp: POMDP, core_set: Core, model: str, matrix: bool) -> dict[str, Any]:
     """A core set, by JSON key."""
     from rpsr.predictive.survey import margin_document
 
     return {
         "model": model,
-        "search": found.search,
+        "search": core_set.search,
         "states": len(pomdp.states),
-        "rank": found.rank,
-        "core": [member_document(member) for member in found.members],
-        "condition_number": found.condition_number,
-        "margin": margin_document(found.margin),
-        "certified": found.certified,
-        "error_probability": found.error_probability,
-        "accurate": found.accurate,
+        "rank": core_set.rank,
+        "core": [member_document(member) for member in core_set.members],
+        "condition_number": core_set.condition_number,
+        "margin": margin_document(core_set.margin),
+        "certified": core_set.certified,
+        "error_probability": core_set.error_probability,
+        "accurate": core_set.accurate,
         "warnings": list(pomdp.warnings),
-        "seconds": found.seconds,
-    } | ({"outcomes": found.outcomes.T} if matrix else {})
+        "seconds": core_set.seconds,
+    } | ({"outcomes": core_set.outcomes.T} if matrix else {})
 
 
 def member_document(member: Any) -> dict[str, Any]:
@@ -132,25 +132,25 @@ def member_document(member: Any) -> dict[str, Any]:
     }
 
 
-def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
+def _show(pomdp: POMDP, core_set: Core, model: str, matrix: bool) -> None:
     from rpsr.predictive.futures import NOTATION
 
     name = {"psr": "PSR", "rpsr": "R-PSR", "ra-psr": "reward-aware PSR"}[model]
     kind = "intent" if model == "rpsr" else "test"
     wide = matrix or len(pomdp.states) <= _WIDEST
     columns = ["", f"core {kind}", *([f"outcome in states 0 to {len(pomdp.states) - 1}"] * wide)]
-    cells = [[show(float(value)) for value in column] for column in found.outcomes.T]
+    cells = [[show(float(value)) for value in column] for column in core_set.outcomes.T]
     width = max((len(cell) for row in cells for cell in row), default=1)
     rows = [
         [i + 1, str(member), *([" ".join(cell.rjust(width) for cell in cells[i])] * wide)]
-        for i, member in enumerate(found.members)
+        for i, member in enumerate(core_set.members)
     ]
-    print_lines([f"The {name} of {pomdp.name}: rank {found.rank}, {len(pomdp.states)} states"])
+    print_lines([f"The {name} of {pomdp.name}: rank {core_set.rank}, {len(pomdp.states)} states"])
     print_table(columns, rows, NOTATION if model == "rpsr" else "")
     outside = [
-        a for a, inside in zip(pomdp.actions, found.rewards_inside, strict=True) if not inside
+        a for a, inside in zip(pomdp.actions, core_set.rewards_inside, strict=True) if not inside
     ]
-    lines = [_sureness(found), f"condition number of U: {found.condition_number:.3g}"]
+    lines = [_sureness(core_set), f"condition number of U: {core_set.condition_number:.3g}"]
     if wide and pomdp.states != tuple(str(i) for i in range(len(pomdp.states))):
         lines.insert(0, "states: " + ", ".join(f"{i} {s}" for i, s in enumerate(pomdp.states)))
     if model == "rpsr":
@@ -165,9 +165,9 @@ def _show(pomdp: POMDP, found: Core, model: str, matrix: bool) -> None:
     print_lines(lines)
 
 
-def _sureness(found: Core) -> str:
+def _sureness(core_set: Core) -> str:
     from rpsr.predictive.certainty import certainty, margin_words
 
-    floats = "in floats: " if found.certified else ""
-    words = certainty(found.certified, found.error_probability)
-    return f"rank: {words} ({floats}{margin_words(found.margin)})"
+    floats = "in floats: " if core_set.certified else ""
+    words = certainty(core_set.certified, core_set.error_probability)
+    return f"rank: {words} ({floats}{margin_words(core_set.margin)})"

@@ -101,7 +101,10 @@ def fetch(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Download the classic repository of POMDP files; checksums are verified, and runs resume."""
+    """Download the classic repository of POMDP files and verify checksums.
+
+    An interrupted download continues when the command is run again.
+    """
     from rpsr.io.classics.fetch import NOT_CHECKED
     from rpsr.io.classics.fetch import fetch as download
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from rpsr.cli.shared.completion import any_file
 from rpsr.cli.shared.loading import load_system, looking_ahead, policy_of
@@ -18,6 +18,7 @@ from rpsr.cli.shared.options import (
     Seed,
     Source,
     Workers,
+    at_least,
     positive,
     standard_streams,
     whole,
@@ -65,15 +66,15 @@ def evaluate(
         Parameter(
             validator=positive,
             help="Also evaluate the policy that plans online: at every step it searches from the "
-            "current state for this many seconds. Alone, it replaces the uniform policy. 1000 "
-            "episodes take long: set --episodes and --steps.",
+            "current state for this many seconds. Without --policy, only this policy is evaluated. "
+            "The default of 1000 episodes takes long: set --episodes and --steps.",
         ),
     ] = None,
     episodes: Annotated[
         int,
         Parameter(
             converter=whole,
-            validator=validators.Number(gte=1),
+            validator=at_least(1),
             help="Number of episodes to simulate.",
         ),
     ] = 1000,
@@ -81,7 +82,7 @@ def evaluate(
         int | None,
         Parameter(
             converter=whole,
-            validator=validators.Number(gte=1),
+            validator=at_least(1),
             help="Steps per episode; by default enough that the value of later steps is below the "
             "standard error, at most 2000.",
         ),

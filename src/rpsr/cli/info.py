@@ -20,8 +20,8 @@ def info(
     json: Json = False,
 ) -> None:
     """Show the facts about a model: sizes, discount, rewards, and warnings of the reader."""
+    from rpsr.cli.shared.opening import load
     from rpsr.models import POMDP
-    from rpsr.sources import load
 
     model = load(source, normalize=normalize, discount=discount)
     facts = pomdp_facts(model) if isinstance(model, POMDP) else linear_facts(model)
@@ -115,7 +115,7 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
         elif key == "names":
             shown += [(f"names of {kind}", _some(names)) for kind, names in value.items()]
         elif key == "objectives":
-            shown.append(("objectives", "; ".join(_admitted(*each) for each in value.items())))
+            shown.append(("objectives", "; ".join(_admitted(*pair) for pair in value.items())))
         elif key == "state_variables":
             shown.append(("state variables", _variables(value)))
         elif key == "labels":

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import warnings
+from math import nextafter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from rpsr.cli.shared.completion import any_file
-from rpsr.cli.shared.objectives import GoalOptions
+from rpsr.cli.shared.learned_facts import show_learned
+from rpsr.cli.shared.objectives import GoalOptions, LogGoalOptions
 from rpsr.cli.shared.options import (
     ColumnNames,
     Jobs,
     Json,
     Scheduler,
     SchedulerFile,
+    at_least,
+    between,
     named_file,
     named_path,
+    positive,
     standard_streams,
 )
 from rpsr.cli.shared.output import (
@@ -26,15 +31,13 @@ from rpsr.cli.shared.output import (
     check_suffix,
     check_targets,
     note,
-    print_facts,
     print_json,
-    print_table,
     write_each,
 )
 from rpsr.live import live_line
 
 if TYPE_CHECKING:
-    from rpsr.learning.learned import Learned
+    from rpsr.learning.result import Learned
 
 NATIVE = ".rpsr"
 
@@ -48,7 +51,7 @@ def _rank(_type: Any, tokens: Any) -> int | Literal["auto"]:
     except ValueError:
         rank = 0
     if rank < 1:
-        raise ValueError(f"read {word!r}, expected auto or a number from 1")
+        raise ValueError(f"read {word!r}, expected auto or a whole number of at least 1")
     return rank
 
 
@@ -91,18 +94,18 @@ def learn(
     discount: Annotated[
         float | None,
         Parameter(
-            validator=validators.Number(gte=0, lte=1),
+            validator=between("a discount from 0 to 1", 0, 1),
             help="Discount of the model; necessary without an objective such as --goal.",
         ),
     ] = None,
-    objective: GoalOptions | None = None,
+    objective: LogGoalOptions | None = None,
     estimator: Annotated[
         str,
         Parameter(
             validator=_existing,
             help="How to learn: em, a POMDP fitted by EM, converted to an R-PSR; spectral, a "
             "spectral R-PSR; discovered, an R-PSR with core intents; psr, a PSR with rewards "
-            "fitted afterwards; last-k, a table of the last k (action, observation) pairs; or an "
+            "fitted afterwards; last-k, a table of the last k interactions; or an "
             "estimator of another package.",
         ),
     ] = "em",
@@ -110,8 +113,8 @@ def learn(
         int | Literal["auto"],
         Parameter(
             converter=_rank,
-            help="Rank of the model (em: number of states; last-k: number of pairs), or auto, "
-            "which held-out episodes decide.",
+            help="Rank of the model (em: number of states; last-k: number of interactions), or "
+            "auto: held-out episodes choose it.",
         ),
     ] = "auto",
     behaviour: Annotated[
@@ -134,20 +137,22 @@ def learn(
             converter=named_file,
             completer=any_file,
             help="Also plan, and write the policy here, .json. Each model that explains the log "
-            "about equally well gives a plan; the highest mean value over all models decides.",
+            "about equally well gives a plan; the highest mean value over all models decides. "
+            "If the lower bound of a table's policy on the true system is clearly higher, that "
+            "policy is written instead.",
         ),
     ] = None,
     ensemble: Annotated[
         int,
         Parameter(
-            validator=validators.Number(gte=0),
+            validator=at_least(0),
             help="With --plan: the number of additional models, each fitted to a resampled log.",
         ),
     ] = 0,
     level: Annotated[
         float | None,
         Parameter(
-            validator=validators.Number(gte=0.5, lt=1),
+            validator=between("a number from 0.5 to below 1", 0.5, nextafter(1, 0)),
             help="With --plan: the level of the promise, the probability with which each of its "
             "bounds is meant to hold; by default 0.95.",
         ),
@@ -163,7 +168,7 @@ def learn(
     seed: Annotated[
         int,
         Parameter(
-            validator=validators.Number(gte=0),
+            validator=at_least(0),
             help="Random seed; equal seeds give equal output.",
         ),
     ] = 0,
@@ -177,10 +182,12 @@ def learn(
     time_limit: Annotated[
         float | None,
         Parameter(
-            validator=validators.Number(gt=0),
-            help="Seconds after which em tries no larger number of states, in each of its fits. By "
-            "default it tries more states as long as held-out episodes ask for them. With a limit, "
-            "the result depends on the speed of the machine.",
+            validator=positive,
+            help="Seconds after which em stops trying larger numbers of states. The limit holds "
+            "for each fit separately: two (the log, and its part without held-out episodes), two "
+            "more with --plan (the halves of the log), and one per model of --ensemble. By default "
+            "em tries more states as long as held-out episodes ask for them. With a limit, the "
+            "result depends on the speed of the machine.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -196,13 +203,13 @@ def learn(
     With an objective, such as --goal, episodes end at the observations of the goal and of --avoid,
     rewards are those of the objective, and the model has discount 1.
     """
-    from rpsr.errors import InputError
+    from rpsr.errors import DataError, InputError
     from rpsr.io.files import place_of
     from rpsr.parallel import one_thread_each, workers
 
     with one_thread_each():  # for the imports: one process must compute the same bits as several
+        from rpsr.learning import learn as fit
         from rpsr.learning.estimator_names import configured
-        from rpsr.learning.learn import learn as fit
         from rpsr.logs import Columns, Trajectories, open_logs
         from rpsr.logs.trajectories import no_rewards
         from rpsr.planning.files.policies import classic_form
@@ -226,8 +233,14 @@ def learn(
     stated.check(discount)
     goal = stated.objective
     if goal is None and discount is None:
-        expected = "expected it, such as --discount 0.95, or an objective such as --goal"
-        raise InputError(f"--discount: missing, {expected}")
+        give = "give one, such as --discount 0.95, or an objective, such as --goal"
+        raise InputError(f"--discount: missing; {give}")
+    if plan is not None and (goal is not None or discount == 1):
+        what = "a discount of 1" if goal is None else "an objective such as --goal"
+        raise InputError(
+            f"--plan: plans of a log are compared by discounted returns, and {what} has none: "
+            "leave out --plan, and plan on the learned model with 'rpsr solve'"
+        )
     asked: dict[str, Any] = {
         "discount": discount if goal is None else 1.0,
         "plan": plan is not None,
@@ -237,6 +250,7 @@ def learn(
         "device": device,
         "time_limit": time_limit,
     }
+    _check_options(estimator, asked)
     configured(estimator, **asked)  # a wrong option is refused before a large log is read
     with (
         workers(jobs, scheduler=scheduler, scheduler_file=scheduler_file) as executor,
@@ -244,6 +258,8 @@ def learn(
         live_line(f"learning from {source}") as progress,
     ):
         warnings.simplefilter("always", UserWarning)
+        for path in logs:
+            _check_exists(path)
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=source)
@@ -252,7 +268,10 @@ def learn(
             raise InputError(no_rewards("learning"), place=source)
         how: dict[str, Any] = {"progress": progress, "executor": executor, "objective": goal}
         asked["discount"] = discount
-        learned = fit(estimator, log, ensemble=ensemble, level=level or 0.95, **how, **asked)
+        try:
+            learned = fit(estimator, log, ensemble=ensemble, level=level or 0.95, **how, **asked)
+        except DataError as error:  # of the log: the options were checked before
+            raise error if error.place else DataError(error.message, place=source) from None
     said = [str(warning.message) for warning in warned]
     for message in dict.fromkeys([*said, *learned.warnings()]):
         note(message)
@@ -262,7 +281,7 @@ def learn(
                 "learn", logs, learned.document() | {"seed": seed, "output": output, "plan": plan}
             )
         else:
-            _show(learned, plan or "", safe)
+            show_learned(learned, plan or "", safe)
     finally:
         write_each(
             {
@@ -271,6 +290,31 @@ def learn(
                 report: lambda: learned.report(report or Path(), source),
             },
             quiet=json,
+        )
+
+
+def _check_options(estimator: str, asked: dict[str, Any]) -> None:
+    """Refuse an option that the estimator does not have, by its name on the command line."""
+    from rpsr.errors import InputError
+    from rpsr.learning.estimator_names import ESTIMATORS, estimator_options
+
+    for option in ("behaviour", "device", "time_limit"):
+        if asked[option] is not None and option not in estimator_options(estimator):
+            owners = [name for name in ESTIMATORS.own if option in estimator_options(name)]
+            flag = f"--{option.replace('_', '-')}"
+            raise InputError(f"{flag} does not apply to {estimator}, only to {', '.join(owners)}")
+
+
+def _check_exists(path: str) -> None:
+    """Refuse the name of a built-in domain, which is no log, in its own words."""
+    from rpsr.domains.catalogue import NAMES
+    from rpsr.errors import InputError
+
+    if path.partition(":")[0] in NAMES and not Path(path).exists():
+        raise InputError(
+            f"no such file or folder; {path} is a built-in domain: 'rpsr simulate {path} -o "
+            "log.csv' writes a log",
+            place=path,
         )
 
 
@@ -283,76 +327,3 @@ def _write_plan(learned: Learned, target: str, safe: bool) -> None:
         save_stochastic(learned.safe.behaviour, target)
     else:
         save_policy(learned.plan, target)
-
-
-def _show(learned: Learned, plan: str, safe: bool) -> None:
-    from rpsr.predictive.futures import NOTATION
-
-    print_facts(_facts(learned))
-    found = learned.findings
-    if found.core is not None:
-        print_table(
-            ("core intent", "stability"),
-            [(member.intent, member.stability) for member in found.core],
-            "The state consists of the predictions of these intents; stability: the share of "
-            f"resampled logs that chose the same intent. {NOTATION}",
-        )
-    if found.candidates:
-        print_table(
-            ("states", "log-likelihood", "behind the best by"),
-            [(size.states, size.loglik, size.behind) for size in found.candidates],
-            "Candidates, the chosen one first: held-out log-likelihood per episode, rewards "
-            "included.",
-        )
-    if learned.choice is not None:
-        choice, digits = learned.choice, learned.census.digits
-        words = (
-            choice.own_model,
-            choice.agreement(digits),
-            f"Best: the plan with {choice.rule}. Off-policy value: importance-sampled return, "
-            "over the steps where some logged episode still agrees with the plan, with a 90 % "
-            "interval. It is slightly optimistic, because the plan comes from the same log.",
-        )
-        print_table(choice.COLUMNS, choice.summary(), " ".join(filter(None, words)), digits)
-    if learned.safe is not None:
-        compared, level = learned.safe, learned.safe.chosen.promise.level
-        print_table(
-            compared.COLUMNS,
-            compared.summary(bool(learned.continued)),
-            f"Written to {plan}: {compared.written(safe)}. "
-            "Promises: the discounted return on the true system, by the log. Each bound is meant "
-            f"to hold with probability {level:.4g}, under the assumptions of its method; the "
-            "documentation of learning says how often that was so. Chosen: the best plan, or the "
-            "table if its lower bound is clearly higher.",
-            learned.census.digits,
-        )
-
-
-def _facts(learned: Learned) -> list[tuple[str, Any]]:
-    from rpsr.showing import counted
-
-    found, heldout, ended = learned.findings, learned.heldout, learned.census.ended
-    facts: list[tuple[str, Any]] = [
-        ("estimator", learned.name),
-        ("log", f"{counted(learned.episodes, 'episode')}, {counted(learned.steps, 'step')}"),
-    ]
-    if ended:
-        facts.append(("task ended", f"in {counted(ended, 'episode')}"))
-    facts.append(("rank", ": ".join(filter(None, (str(found.rank), found.origin)))))
-    if found.spectrum is not None:
-        facts.append(("because", found.spectrum.reason))
-    facts.append(("held out", f"log-likelihood {heldout.loglik:.4g} per observation"))
-    if heldout.reward_rmse is not None and heldout.reward_std is not None:
-        mean = f"(predicting the mean reward: {heldout.reward_std:.4g})"
-        words = f"RMSE {heldout.reward_rmse:.4g} {mean}"
-        facts.append(("rewards", words))
-    if learned.psr_enough is not None:
-        enough = learned.psr_enough
-        facts.append(("PSR enough", f"{enough.verdict}: {enough.words}"))
-    words = f"negative probability {heldout.negative_mass:.4g} per step"
-    facts.append(("inconsistency", words))
-    if learned.promise is not None:
-        facts.append(("promise", learned.promise_words))
-    if learned.safe is not None and learned.safe.acts:
-        facts.append(("policy", learned.safe.acts))
-    return [*facts, ("seconds", learned.seconds)]

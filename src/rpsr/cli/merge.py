@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from rpsr.cli.shared.completion import any_file
 from rpsr.cli.shared.options import Json, named_file
-from rpsr.cli.shared.output import note, print_json, print_lines, wrote
+from rpsr.cli.shared.output import check_rows_name, note, print_json, print_lines, wrote
 from rpsr.errors import InputError
 
 MOST = 20  # missing rows that are listed
@@ -40,25 +40,26 @@ def merge(
     from rpsr.io.files import write_bytes
     from rpsr.shards import merged, named
 
-    found = merged(rows)
-    if found.contradictions:
-        for line in found.contradictions[1:]:
+    check_rows_name(output)
+    combined = merged(rows)
+    if combined.contradictions:
+        for line in combined.contradictions[1:]:
             note(line)
-        raise InputError(found.contradictions[0])
+        raise InputError(combined.contradictions[0])
     if output is not None:
-        write_bytes(output, found.content())
+        write_bytes(output, combined.content())
     if json:
-        missing = [named(key) for key in found.missing]
-        print_json("merge", rows, {"rows": found.rows, "missing": missing})
+        missing = [named(key) for key in combined.missing]
+        print_json("merge", rows, {"rows": combined.rows, "missing": missing})
     else:
-        total = len(found.rows) + len(found.missing)
-        print_lines([f"{len(found.rows)} of {total} rows from {len(rows)} files"])
+        total = len(combined.rows) + len(combined.missing)
+        print_lines([f"{len(combined.rows)} of {total} rows from {len(rows)} files"])
         wrote(output)
-    notes = found.notes()
+    notes = combined.notes()
     for line in notes[:MOST]:
         note(line)
     if len(notes) > MOST:
         note(f"... and {len(notes) - MOST} more are missing")
-    if found.failed:
+    if combined.failed:
         return 1
-    return 3 if found.missing else 0
+    return 3 if combined.missing else 0

@@ -38,10 +38,10 @@ def report(
     its time limit, and the page says where.
     """
     from rpsr.cli.info import builtin_facts
+    from rpsr.cli.shared.opening import load_pomdp
     from rpsr.errors import RpsrError
     from rpsr.report.model_page import STAGES, model_page
     from rpsr.report.page import write_page
-    from rpsr.sources import load_pomdp
 
     check_targets(output, sources=[source])
     if output != "-":
@@ -67,7 +67,7 @@ def report(
         _show(solutions)
         raise
     wrote(output)
-    late = [name for name, found in solutions.items() if not found.status.reached_goal]
+    late = [name for name, plan in solutions.items() if not plan.status.reached_goal]
     if late:
         note(f"{source}: planning on {', '.join(late)} reached the time limit; the bounds hold")
     return LIMIT_REACHED if late else 0
@@ -75,5 +75,5 @@ def report(
 
 def _show(solutions: Mapping[str, Solution]) -> None:
     """Print the solutions if the page cannot be written."""
-    rows = [(name, found.value, found.lower, found.upper) for name, found in solutions.items()]
+    rows = [(name, plan.value, plan.lower, plan.upper) for name, plan in solutions.items()]
     print_table(("model", "value", "lower", "upper"), rows, digits=12)

@@ -6,9 +6,16 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
-from rpsr.cli.shared.options import Jobs, Json, Scheduler, SchedulerFile, named_path
+from rpsr.cli.shared.options import (
+    Jobs,
+    Json,
+    Scheduler,
+    SchedulerFile,
+    at_least,
+    named_path,
+)
 from rpsr.cli.shared.output import note, print_json
 from rpsr.cli.shared.progress import counted_progress
 
@@ -27,8 +34,8 @@ def reproduce(
     corpus: Annotated[
         Path | None,
         Parameter(
-            help="A folder of the classic model files, to count those of the paper's 63 for which "
-            "a PSR is not accurate; 'rpsr domains fetch' downloads them."
+            help="A folder with the classic model files ('rpsr domains fetch'), to repeat the "
+            "paper's count of domains whose PSR is not accurate."
         ),
     ] = None,
     quick: Annotated[
@@ -41,9 +48,7 @@ def reproduce(
     ] = False,
     seed: Annotated[
         int,
-        Parameter(
-            validator=validators.Number(gte=0), help="Random seed; equal seeds give equal output."
-        ),
+        Parameter(validator=at_least(0), help="Random seed; equal seeds give equal output."),
     ] = 0,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
@@ -76,15 +81,15 @@ def reproduce(
         ):
             done = run(settings, out, executor=executor, progress=advance, note=note)
         findings = Findings(done)
-        found = exhibits(findings)
+        shown = exhibits(findings)
         if json:
             facts = document(findings)
             del facts["results"]
             print_json("reproduce", None, facts | {"out": str(out)})
         else:
-            sys.stdout.write(summary(findings, found))
+            sys.stdout.write(summary(findings, shown))
             sys.stdout.flush()
-        write_report(findings, found, out)
+        write_report(findings, shown, out)
     except KeyboardInterrupt:
         note(f"finished work is kept in {out}: run the same command again to continue")
         raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from cyclopts import Parameter, validators
+from cyclopts import Parameter
 
 from rpsr.cli.shared.completion import any_file
 from rpsr.cli.shared.loading import load_system, looking_ahead, policy_of
@@ -16,13 +16,13 @@ from rpsr.cli.shared.options import (
     Seed,
     Source,
     Workers,
+    at_least,
     standard_stream,
     whole,
 )
 from rpsr.cli.shared.output import check_targets, wrote
 from rpsr.cli.shared.progress import measured_progress
 
-AtLeastOne = validators.Number(gte=1)
 PolicyFile = Annotated[
     str | None,
     Parameter(
@@ -32,7 +32,7 @@ PolicyFile = Annotated[
         "SARSOP; by default the uniformly random policy.",
     ),
 ]
-Steps = Annotated[int, Parameter(converter=whole, validator=AtLeastOne, help="Steps per episode.")]
+Steps = Annotated[int, Parameter(converter=whole, validator=at_least(1), help="Steps per episode.")]
 
 
 # The arguments are the options of the verb, one each.
@@ -52,7 +52,7 @@ def simulate(
     ],
     episodes: Annotated[
         int,
-        Parameter(converter=whole, validator=AtLeastOne, help="Number of episodes to simulate."),
+        Parameter(converter=whole, validator=at_least(1), help="Number of episodes to simulate."),
     ] = 1000,
     steps: Steps = 100,
     seed: Seed = 0,

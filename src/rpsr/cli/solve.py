@@ -17,6 +17,7 @@ from rpsr.cli.shared.options import (
     Json,
     Normalize,
     Source,
+    at_least,
     named_path,
     positive,
     precision,
@@ -81,7 +82,7 @@ def solve(
         int | None,
         Parameter(
             converter=whole,
-            validator=positive,
+            validator=at_least(1),
             help="Number of steps to plan; by default the horizon is infinite.",
         ),
     ] = None,
@@ -109,7 +110,7 @@ def solve(
         int | None,
         Parameter(
             converter=whole,
-            validator=positive,
+            validator=at_least(1),
             help="Limit on iterations: backups, rounds or trials, depending on the planner.",
         ),
     ] = None,
@@ -210,52 +211,69 @@ def solve(
     if certificate is not None and hasattr(chosen, "keep_points"):
         chosen = replace(cast("Any", chosen), keep_points=True)
     if checkpoint is not None:
-        _check_resumable(chosen, horizon)
+        stated_by = "--horizon" if stated is None else "--within"
+        _check_resumable(chosen, None if horizon is None else stated_by)
 
-    def lift(found: Solution) -> Solution:
-        return found if smaller is None else smaller.lift(found)
+    def lift(solution: Solution) -> Solution:
+        return solution if smaller is None else smaller.lift(solution)
 
     with announced(_compiling), planning_progress() as rows:
         progress = with_autosave(
             rows,
             {
-                output: lambda found: policies.save_policy(lift(found), output or ""),
-                checkpoint: lambda found: save_checkpoint(found, checkpoint or ""),
+                output: lambda solution: policies.save_policy(lift(solution), output or ""),
+                checkpoint: lambda solution: save_checkpoint(solution, checkpoint or ""),
             },
         )
         planned = _planned(linear, chosen, checkpoint, progress)
-    solution, played = lift(planned), None
+    solution, played, document = lift(planned), None, None
+
+    def certified() -> None:
+        proven = write_certificate(solution, read, certificate or "", json)
+        if document is not None:
+            document["certificate"] = proven
+
     try:  # if simulating or showing the solution fails, the files are still written
         played = _played(solution)
         document = solution_document(solution, model, seed, played)
+        if certificate is not None:
+            document["certificate"] = None
         if stated is not None:
             document["objective"] = str(stated)
             document["horizon"] = stated.within
             if stated.measure == "cost":
                 document |= as_costs(document)
-        if json:
-            print_json("solve", source, document)
-        elif output != "-":
+        if not json and output != "-":
             print_facts(facts_of(solution, document))
     finally:
-        write_each(
-            {
-                output: lambda: policies.save_policy(solution, output or ""),
-                checkpoint: lambda: save_checkpoint(planned, checkpoint or ""),
-                certificate: lambda: write_certificate(solution, read, certificate or "", json),
-            },
-            quiet=json,
-        )
+        try:
+            write_each(
+                {
+                    output: lambda: policies.save_policy(solution, output or ""),
+                    checkpoint: lambda: save_checkpoint(planned, checkpoint or ""),
+                    certificate: certified,
+                },
+                quiet=json,
+            )
+        finally:  # what a certificate proves is part of the document
+            if json and document is not None:
+                print_json("solve", source, document)
     if played is not None and played.doubt:
-        note(f"{played.doubt}; rpsr learn --plan --ensemble weighs several models")
+        note(f"{played.doubt}; rpsr learn --plan --ensemble compares several models")
     if epsilon is not None and solution.status is Status.ROUNDING:
         proven_to = solution.gap if solution.epsilon is None else solution.epsilon
-        note(f"floats prove the value only to {proven_to:.2g} here, not to the epsilon given")
+        note(
+            f"the value is proven to {proven_to:.2g} only, not to the given epsilon: rounding "
+            "errors of floats allow no more"
+        )
     at_start_only = solution.epsilon is None or solution.status is Status.EXACT
     if everywhere and solution.proven and solution.status.reached_goal and at_start_only:
-        note("the value is proven at the start; at other beliefs, the file has lower bounds")
-    if solution.status is Status.STALLED:
-        note("the gap hardly narrowed within a minute; --time-limit plans for as long as it says")
+        note(
+            "the value is proven at the start only; at other beliefs, the values in the policy "
+            "file are lower bounds"
+        )
+    if json and solution.status is Status.STALLED:  # else the facts say so
+        note("the gap hardly narrowed within a minute; set --time-limit to plan for longer")
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED
@@ -297,13 +315,14 @@ def _plans_horizons(planner: str | None) -> bool:
     return planner not in (None, DEFAULT) and "horizon" in planner_options(planner or "")
 
 
-def _check_resumable(planner: Planner, horizon: int | None) -> None:
+def _check_resumable(planner: Planner, horizon: str | None) -> None:
+    """Refuse a checkpoint where planning has none; horizon: the option that gave one, or None."""
     from rpsr.errors import InputError
     from rpsr.planning.files.checkpoint import Resumable
 
     if horizon is not None or not isinstance(planner, Resumable):
-        what = f"planner {planner.name}" if horizon is None else "planning a horizon"
-        raise InputError(f"{what} has no checkpoint: it always starts from the beginning")
+        what = horizon or f"planner {planner.name}"
+        raise InputError(f"--checkpoint does not work with {what}: planning starts anew every time")
 
 
 def _planned(

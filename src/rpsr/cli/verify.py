@@ -14,7 +14,7 @@ from rpsr.cli.shared.options import (
     Json,
     Normalize,
     Source,
-    positive,
+    at_least,
     standard_stream,
     whole,
 )
@@ -40,7 +40,7 @@ def verify(
         int | None,
         Parameter(
             converter=whole,
-            validator=positive,
+            validator=at_least(1),
             help="Number of steps that the bounds are for; by default the horizon is infinite.",
         ),
     ] = None,
@@ -54,12 +54,14 @@ def verify(
     Exit 0: everything that the certificate states is proven; 1: the first statement that is not.
     """
     from rpsr.certificates import verify
+    from rpsr.cli.shared.opening import load
     from rpsr.errors import InputError
     from rpsr.models import POMDP
-    from rpsr.sources import load
 
     if source == "-" and certificate == "-":
-        raise InputError("standard input can be read once; give one of the two as a file")
+        raise InputError(
+            "standard input can be read only once: give the model or the certificate as a file"
+        )
     stated = objective or ObjectiveOptions()
     stated.check(discount)
     if horizon is not None and stated.within is not None:
@@ -68,9 +70,9 @@ def verify(
     model = stated.task(loaded, source, timed=True)
     if not isinstance(model, POMDP):
         raise InputError(f"holds a {model.kind} model, expected a POMDP", place=source)
-    found = verify(model, certificate, horizon=horizon)
-    bounds = Bounds.of(found.lower, found.upper, stated)
-    document = _document(found, bounds)
+    verified = verify(model, certificate, horizon=horizon)
+    bounds = Bounds.of(verified.lower, verified.upper, stated)
+    document = _document(verified, bounds)
     if json:
         print_json("verify", source, document)
         return
@@ -78,21 +80,21 @@ def verify(
     print_facts((key, value) for key, value in document.items() if value is not None)
 
 
-def _document(found: Verified, bounds: Bounds) -> dict[str, Any]:
-    """What is proven, by JSON key."""
-    (lower, upper), value = bounds.floats, found.controller_value
+def _document(verified: Verified, bounds: Bounds) -> dict[str, Any]:
+    """The proven statements, by JSON key."""
+    (lower, upper), value = bounds.floats, verified.controller_value
     return {
         "certificate": "verified",
-        "name": found.name,
+        "name": verified.name,
         "lower": lower,
         "upper": upper,
-        "horizon": found.horizon,
-        "psr_rank": found.psr_rank,
-        "rpsr_rank": found.rpsr_rank,
-        "accurate": found.accurate,
+        "horizon": verified.horizon,
+        "psr_rank": verified.psr_rank,
+        "rpsr_rank": verified.rpsr_rank,
+        "accurate": verified.accurate,
         "controller_value": None if value is None else float(value),
-        "vectors": found.sizes.get("vector"),
-        "points": found.sizes.get("point"),
-        "bytes": found.size,
-        "seconds": found.seconds,
+        "vectors": verified.sizes.get("vector"),
+        "points": verified.sizes.get("point"),
+        "bytes": verified.size,
+        "seconds": verified.seconds,
     }

@@ -69,8 +69,8 @@ def build(specification: str) -> POMDP:
     """A built-in domain from `name` or `name:parameter=value,...`."""
     name, colon, rest = specification.partition(":")
     make = generator(name)
-    known = _parameters(make)
-    given: dict[str, Fraction | int | bool] = {}
+    known, as_text = _parameters(make), _of_types(make, str)
+    given: dict[str, Fraction | int | bool | str] = {}
     for part in rest.split(",") if colon else ():
         key, equals, text = part.partition("=")
         if not equals or key not in known:
@@ -79,7 +79,7 @@ def build(specification: str) -> POMDP:
             )
         if key in given:
             raise InputError(f"{name}: read {key} twice, expected it once")
-        given[key] = _value(name, key, text, known[key])
+        given[key] = text if key in as_text else _value(name, key, text, known[key])
     try:
         pomdp = make(**given)
     except (ValueError, TypeError, OverflowError) as error:
@@ -88,13 +88,16 @@ def build(specification: str) -> POMDP:
 
 
 def _parameters(make: Callable[..., POMDP]) -> dict[str, object]:
-    """The generator's numeric and boolean parameters, and their defaults."""
-    types = get_type_hints(make)
-    return {
-        key: parameter.default
-        for key, parameter in inspect.signature(make).parameters.items()
-        if {int, bool, Fraction} & {types[key], *get_args(types[key])}
-    }
+    """The generator's parameters that are numbers, truth values or text, and their defaults."""
+    defaults = {key: one.default for key, one in inspect.signature(make).parameters.items()}
+    accepted = _of_types(make, int, bool, Fraction, str)
+    return {key: default for key, default in defaults.items() if key in accepted}
+
+
+def _of_types(make: Callable[..., POMDP], *types: type) -> set[str]:
+    """The generator's parameters that may have one of these types."""
+    hints = get_type_hints(make)
+    return {key for key, hint in hints.items() if {hint, *get_args(hint)} & set(types)}
 
 
 def _value(name: str, key: str, text: str, default: object) -> Fraction | int | bool:

@@ -1,5 +1,6 @@
 """A rover that may check rocks from a distance before it drives there to sample them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 from fractions import Fraction
@@ -50,6 +51,7 @@ def rock_sample(
     n: int = 4,
     k: int = 4,
     rocks: Sequence[Cell] | None = None,
+    start: Cell | str | None = None,
     half_distance: Number | None = None,
     discount: Number = Fraction(19, 20),
 ) -> POMDP:
@@ -72,7 +74,8 @@ def rock_sample(
     `half_distance` of straight line to it. Sampling pays 10 on a good rock, which then turns bad,
     and costs 10 on a bad one. Driving off the eastern edge pays 10 and ends the run. Driving off
     another edge, or sampling without a rock, costs 100 and ends the run as well. The rover starts
-    at the middle of the western edge; after any action but a check, the observation is `good`.
+    at the middle of the western edge, or on another cell that is given; after any action but a
+    check, the observation is `good`.
 
     The map shown, n = k = 4, is that of the authors' distribution, as are those of (5, 5), (5, 7)
     and (7, 8), sensors included. On any other, rock i lies on the cell that is number
@@ -89,6 +92,8 @@ def rock_sample(
         k: the number of rocks.
         rocks: where the k rocks are, as (east, north) pairs counted from 0; a published map or
             the placement above by default.
+        start: the cell where the rover starts, as a pair like those of `rocks` or by its name in
+            states, such as `x0y3` (on the command line `rock-sample:start=x0y3`).
         half_distance: the distance at which the sensor's efficiency is one half; that of the
             published map by default (ln 2 for n = k = 4), and 20 where there is none.
         discount: the discount factor.
@@ -101,6 +106,7 @@ def rock_sample(
     count = at_least("k", k, 1, "there must be a rock to sample")
     check_memory(f"n={n}, k={k}", size**2 * 2**count + 1, 5 + count)
     places, accuracy = sensor_map(size, count, rocks, half_distance)
+    begin = (0, size // 2) if start is None else _cell(start, size)
     rock_at = {place: rock for rock, place in enumerate(places)}
     checks = {f"check{rock}": rock for rock in range(count)}
     worths = [tuple(bool(i >> b & 1) for b in reversed(range(count))) for i in range(1 << count)]
@@ -149,7 +155,7 @@ def rock_sample(
         states=(*(_Rover(cell, good) for cell in ground for good in worths), _GONE),
         actions=(*_MOVES, *checks, "sample"),
         observations=("good", "bad"),
-        start=evenly(_Rover((0, size // 2), good) for good in worths),
+        start=evenly(_Rover(begin, good) for good in worths),
         transition=act,
         emission=read,
         reward=reward,
@@ -190,6 +196,19 @@ def _checked(rocks: Sequence[Cell], size: int, count: int) -> tuple[Cell, ...]:
     if outside:
         raise ValueError(f"rocks has {outside[0]}, which is off the grid of n = {size}")
     return places
+
+
+def _cell(start: Cell | str, size: int) -> Cell:
+    """The cell that is given as a pair or by its name."""
+    named = re.fullmatch(r"x(\d{1,5})y(\d{1,5})", start) if isinstance(start, str) else None
+    pair = named.groups() if named else start
+    whole = isinstance(pair, tuple | list) and len(pair) == 2
+    if not whole or (not named and not all(isinstance(place, int) for place in pair)):
+        raise ValueError(f"start is {start!r}, but must be a cell such as x0y{size // 2}")
+    cell = int(pair[0]), int(pair[1])
+    if min(cell) < 0 or max(cell) >= size:
+        raise ValueError(f"start is {start!r}, which is off the grid of n = {size}")
+    return cell
 
 
 def _spread(size: int, count: int) -> tuple[Cell, ...]:

@@ -129,11 +129,11 @@ class _Index:
             ((key, chance),) = distribution.items()
             if type(chance) is int and chance == 1 and key in self._index:
                 return self._certain[self._index[key]]
-        found = self._read.get(id(distribution))
-        if found is None:
+        entry = self._read.get(id(distribution))
+        if entry is None:
             row = _indexed(distribution, self._index, lambda: _called(rule, *arguments))
-            found = self._read[id(distribution)] = distribution, row
-        return found[1]
+            entry = self._read[id(distribution)] = distribution, row
+        return entry[1]
 
 
 def _indexed(

@@ -29,8 +29,9 @@ class Batch(Protocol):
     def step(self, rng: np.random.Generator, actions: Ints, begins: Bools) -> tuple[Ints, Floats]:
         """Observations (B,) and rewards (B,) of one step.
 
-        Where begins (B,) is true, the episode begins again instead: its observation is O, its
-        reward 0.
+        Where begins (B,) is true, the episode begins again instead of taking a step. Its
+        observation is then the number of observations (an index that no observation has), and its
+        reward is 0.
         """
         ...
 

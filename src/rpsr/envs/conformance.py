@@ -54,7 +54,7 @@ def _check_by_gymnasium(env: gymnasium.Env[Any, Any]) -> None:
 
 
 def _played(env: Any, seed: int, steps: int) -> list[Any]:
-    """What one run returns, with random actions; all of it checked to lie in the spaces."""
+    """The results of one run with random actions, all checked to lie in the spaces."""
     env.action_space.seed(seed)
     observation, _ = env.reset(seed=seed)
     events: list[Any] = [observation]
@@ -136,9 +136,9 @@ def _rewards(model: POMDP | LinearModel) -> dict[tuple[str, str], set[float]] | 
     """The rewards of a POMDP by the names of action and observation; None for a linear model."""
     if not isinstance(model, POMDP):
         return None
-    found: dict[tuple[str, str], set[float]] = {}
+    rewards: dict[tuple[str, str], set[float]] = {}
     o = model.outcomes
     cases = zip(o.action.tolist(), o.observation.tolist(), o.reward.tolist(), strict=True)
     for a, seen, paid in set(cases):
-        found.setdefault((model.actions[a], model.observations[seen]), set()).add(paid)
-    return found
+        rewards.setdefault((model.actions[a], model.observations[seen]), set()).add(paid)
+    return rewards

@@ -122,7 +122,8 @@ class Reader:
             action, name = self.model.actions[actions[i]], self.model.observations[seen[i]]
             raise ImpossibleObservation(
                 f"the model rules out observation {name!r} after action {action!r} here, but the "
-                "environment returned it: it is not a model of this environment"
+                "environment returned it: it is not a model of this environment; give another, or "
+                "record episodes and learn one"
             )
 
     def _indices(self, codes: Ints, labels: Labels) -> Ints:

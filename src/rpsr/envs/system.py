@@ -1,4 +1,4 @@
-"""What the single and the vector environment of a model have in common."""
+"""The common parts of the single and the vector environment of a model."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class System:
 
 
 class OfModel:
-    """What a user asks of an environment beyond Gymnasium's interface."""
+    """The options of an environment beyond Gymnasium's interface."""
 
     _system: System
 

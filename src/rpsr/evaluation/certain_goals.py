@@ -74,7 +74,7 @@ def almost_sure(
     return AlmostSure(
         possible=bool(actions[0]),
         supports=tuple(tuple(split.states[s] for s in bits_of(bits)) for bits in graph.supports),
-        winning=tuple(tuple(split.actions[a] for a in each) for each in actions),
+        winning=tuple(tuple(split.actions[a] for a in choices) for choices in actions),
         strategy=_controller(graph, actions) if actions[0] else None,
     )
 

@@ -18,6 +18,7 @@ from rpsr.models.as_model import as_model, named_models
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.as_policy import UNIFORM
+from rpsr.planning.online.simulator import is_simulator
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import Policy, UniformPolicy
 from rpsr.predictive.constructors import psr, rpsr
@@ -213,14 +214,19 @@ def estimates(
     A POMDP's PSR and R-PSR are built when they are needed, which takes long for a large POMDP. If
     the number of steps is not given, it depends on all models. say: called with the current work.
     """
+    if is_simulator(system):
+        raise InputError(
+            f"system: read the simulator {type(system).__name__}, expected a POMDP or a linear "
+            "model, whose rewards give returns; simulate(..., rewards=True) runs a policy on it"
+        )
     system = as_model(system, "system")
     followed = {name: runnable(given, system) for name, given in _named(policy).items()}
     valuing = _models(system, models, say)
     if not valuing:
         raise InputError("models: expected at least one model to compute returns with")
     how = _How(episodes, steps, seed, workers, progress)
-    for name, each in followed.items():
-        yield from _estimates(system, name, each, valuing, how)
+    for name, follower in followed.items():
+        yield from _estimates(system, name, follower, valuing, how)
 
 
 class _How(NamedTuple):
@@ -323,14 +329,14 @@ def _named(policy: Any) -> dict[str, Any]:
     """Policies by name; repeated names are numbered."""
     if isinstance(policy, Mapping):
         named: dict[Any, Any] = dict(policy)
-        return {str(name): each for name, each in named.items()}
-    found: dict[str, Any] = {}
-    for each in policy if isinstance(policy, list | tuple) else [policy]:
-        name, again = _name(each), 2
-        while name in found:
-            name, again = f"{_name(each)} {again}", again + 1
-        found[name] = each
-    return found
+        return {str(name): one for name, one in named.items()}
+    policies: dict[str, Any] = {}
+    for one in policy if isinstance(policy, list | tuple) else [policy]:
+        name, again = _name(one), 2
+        while name in policies:
+            name, again = f"{_name(one)} {again}", again + 1
+        policies[name] = one
+    return policies
 
 
 def _name(policy: Any) -> str:

@@ -54,8 +54,8 @@ def exact_return(
     and reaches too many states to become one, and for a model whose valid states are unknown: a
     simulation corrects its negative probabilities, which a linear system cannot.
     """
-    (found,) = exact_returns(system, policy, [system if rewards is None else rewards], steps=steps)
-    return found
+    paying = system if rewards is None else rewards
+    return exact_returns(system, policy, [paying], steps=steps)[0]
 
 
 def exact_returns(
@@ -154,7 +154,7 @@ def _sums(
         weight *= discount
         if weight == 0.0:
             break
-    return [float((visits @ each * table.probabilities).sum()) for each in rewards]
+    return [float((visits @ reward * table.probabilities).sum()) for reward in rewards]
 
 
 def _walk(model: LinearModel, table: StochasticController) -> Callable[[Floats], Floats]:

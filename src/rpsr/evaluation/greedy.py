@@ -111,7 +111,7 @@ class _Nodes:
         if apart:
             self._table = None
         following = np.full((len(states), len(model.observations)), -1, dtype=np.int64)
-        found: list[Floats] = []
+        added: list[Floats] = []
         for a in np.unique(actions).tolist():
             taken = np.flatnonzero(actions == a)
             possible = states[taken] @ model.emissions[a] > 0  # of many observations, few are
@@ -120,12 +120,12 @@ class _Nodes:
                 after, mass = model.moved(states[rows], a, o)
                 for row in np.flatnonzero(mass > model.rounding).tolist():
                     state = after[row] / mass[row]
-                    following[rows[row], o] = self._node(state, found)
+                    following[rows[row], o] = self._node(state, added)
         self.actions += actions.tolist()
         self.successors += following.tolist()
-        return found
+        return added
 
-    def _node(self, state: Floats, found: list[Floats]) -> int:
+    def _node(self, state: Floats, added: list[Floats]) -> int:
         if self._table is None:
             self._table = StateTable(state, TOLERANCE, self._size)
             self._first, index = self._count, 0
@@ -134,7 +134,7 @@ class _Nodes:
             if index >= 0:
                 return self._first + index
             index = self._table.add(state)
-        found.append(state)
+        added.append(state)
         self._count += 1
         return self._first + index
 

@@ -44,9 +44,9 @@ def open_policy(path: str | Path, system: POMDP | LinearModel) -> AnyPolicy:
         return stored.policy()
     if isinstance(system, POMDP) and kind in ("psr", "rpsr"):
         model = psr(system) if kind == "psr" else rpsr(system)
-        found = stored.value_function
-        found = replace(found, vectors=from_beliefs(model, found.vectors))
-        return replace(stored, model=model, value_function=found).policy()
+        vectors = from_beliefs(model, stored.value_function.vectors)
+        value_function = replace(stored.value_function, vectors=vectors)
+        return replace(stored, model=model, value_function=value_function).policy()
     if {kind, linear.kind} <= {"belief", "rpsr"}:  # two forms of one task, rewards included
         return stored.policy()
     raise InputError(

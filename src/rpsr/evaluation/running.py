@@ -76,7 +76,7 @@ class Job:
             return self._together(rng, batch, _Table(policy))
         if isinstance(policy, AlphaPolicy | StagedPolicy):
             return self._together(rng, batch, _Filtered(policy))
-        asked = _Asked(policy, len(self.system.actions))
+        asked = Asked(policy, len(self.system.actions))
         logs = [vars(self._together(rng, 1, asked)) for _ in range(batch)]
         return Log(**{name: np.concatenate([log[name] for log in logs]) for name in logs[0]})
 
@@ -201,21 +201,23 @@ class _Filtered:
         return self._batch.update(actions, observations)
 
 
-class _Asked:
+class Asked:
     """Any other policy, one episode at a time."""
 
     def __init__(self, policy: Policy, n_actions: int) -> None:
-        self._policy = policy
+        self.policy = policy
         self._n_actions = n_actions
 
     def begin(self, batch: int) -> None:
+        """Reset the policy."""
         assert batch == 1, "a policy object runs one episode at a time"
-        self._policy.reset()
+        self.policy.reset()
 
     def act(self, rng: np.random.Generator, step: int) -> tuple[Ints, Floats]:
-        probabilities = getattr(self._policy, "probabilities", None)
+        """Its action and the probability of it, (1,) and (1,)."""
+        probabilities = getattr(self.policy, "probabilities", None)
         if probabilities is None:
-            action, chance = self._policy.act(), 1.0
+            action, chance = self.policy.act(), 1.0
             if not 0 <= action < self._n_actions:
                 raise ModelError(
                     f"the policy chose action {action}, expected 0 to {self._n_actions - 1}"
@@ -232,5 +234,6 @@ class _Asked:
         return np.array([action]), row[[action]]
 
     def update(self, actions: Ints, observations: Ints) -> Bools:
-        self._policy.update(int(actions[0]), Index(observations[0]))
+        """Tell it the observation of its episode."""
+        self.policy.update(int(actions[0]), Index(observations[0]))
         return np.ones(1, dtype=np.bool_)

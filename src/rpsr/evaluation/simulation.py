@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rpsr.arguments import whole
-from rpsr.errors import ModelError
+from rpsr.errors import InputError, ModelError
 from rpsr.evaluation.greedy import horizon_of, tabulate
 from rpsr.evaluation.running import Job
+from rpsr.evaluation.simulators import run_episodes
 from rpsr.evaluation.stochastic import StochasticController, check_fit
 from rpsr.evaluation.systems import ending_observations, sampler
 from rpsr.logs.trajectories import Trajectories
@@ -31,6 +33,7 @@ from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.as_policy import AnyPolicy as Followed
 from rpsr.planning.as_policy import as_policy
+from rpsr.planning.online.simulator import Simulator, is_simulator
 from rpsr.planning.value.controllers import ControllerPolicy
 from rpsr.planning.value.policies import AlphaPolicy, Policy, StagedPolicy, UniformPolicy
 from rpsr.planning.value.trees import TreePolicy
@@ -44,7 +47,7 @@ Progress = Callable[[int, int], None]
 
 # All arguments except system and policy are keyword options.
 def simulate(
-    system: POMDP | LinearModel,
+    system: POMDP | LinearModel | Simulator,
     policy: AnyPolicy,
     *,
     episodes: int,
@@ -59,12 +62,16 @@ def simulate(
 ) -> Trajectories:
     """Simulate episodes of a policy on a system; equal seeds give equal episodes for any workers.
 
+    system: a POMDP or a linear model, or a simulator of one's own, as for planning online; on it
+    runs a policy with `reset`, `act` and `update`, or "uniform".
     policy: a plan, a policy, a controller, a tree, or "uniform" for uniformly random actions.
-    rewards: record R(s, a, s', o) for a POMDP, or x R[:, a] for a linear model.
+    rewards: record R(s, a, s', o) for a POMDP, x R[:, a] for a linear model, or what a simulator
+    returns.
     states: record a POMDP's hidden states. propensities: the probability of each action taken.
     ends: an episode ends, and counts as terminated, at an observation that only absorbing states
     emit (`rpsr.models.terminal.final_observations`); for a learned model, at one that occurs only
-    at ends in its log. If False, all episodes have all steps.
+    at ends in its log. If False, all episodes have all steps. Those of a simulator end where its
+    `step` says so.
     A `UniformPolicy` uses the simulation's seed, not its own generator.
     progress: called with the number of finished episodes and the total.
     """
@@ -86,7 +93,7 @@ def simulate(
 
 # The arguments are those of `simulate`.
 def simulate_blocks(
-    system: POMDP | LinearModel,
+    system: POMDP | LinearModel | Simulator,
     policy: AnyPolicy,
     *,
     episodes: int,
@@ -99,10 +106,24 @@ def simulate_blocks(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Iterator[Trajectories]:
-    """The episodes of `simulate`, block by block, for simulations larger than memory."""
+    """The episodes of `simulate`, block by block, for simulations larger than memory.
+
+    A simulator's are one block.
+    """
     for name, value in (("episodes", episodes), ("steps", steps), ("workers", workers)):
         whole(name, value, 1)
     whole("seed", seed, 0)
+    if is_simulator(system):
+        if states or not ends:
+            given = "states=True" if states else "ends=False"
+            raise InputError(f"{given}: a simulator has no such option")
+        log = run_episodes(system, policy, episodes, steps, seed)
+        log = replace(
+            log,
+            rewards=log.rewards if rewards else None,
+            propensities=log.propensities if propensities else None,
+        )
+        return _reported(iter([log]), episodes, progress)
     system = as_model(system, "system")
     if states and not isinstance(system, POMDP):
         raise ModelError(f"a {system.kind} model has no hidden states to record")

@@ -69,7 +69,7 @@ class StochasticController(Shown):
         )
 
     def facts(self) -> list[tuple[str, str]]:
-        """The first action probabilities, and the names."""
+        """The action probabilities of the first node, and the names of actions and observations."""
         row = self.probabilities[self.first]
         chances = [f"{self.action_names[a]} {row[a]:.3g}" for a in np.flatnonzero(row).tolist()]
         return [

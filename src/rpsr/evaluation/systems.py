@@ -29,21 +29,21 @@ class HiddenStates:
     """
 
     def __init__(self, pomdp: POMDP) -> None:
-        found, start = pomdp.outcomes, pomdp.record.start
+        outcomes, start = pomdp.outcomes, pomdp.record.start
         self.n_states = len(pomdp.states)
         rows = len(pomdp.actions) * self.n_states
         row = np.append(
-            found.action * self.n_states + found.state, np.full(len(start.indices), rows)
+            outcomes.action * self.n_states + outcomes.state, np.full(len(start.indices), rows)
         )
         indptr = np.searchsorted(row, np.arange(rows + 2)).astype(np.int64)
-        probability = np.append(found.probability, start.values)
+        probability = np.append(outcomes.probability, start.values)
         keep, alias = alias_tables(indptr, probability)
         none = np.zeros(len(start.indices))
-        next_state = np.append(found.next_state, start.indices)
-        seen = np.append(found.observation, none.astype(np.int64))
+        next_state = np.append(outcomes.next_state, start.indices)
+        seen = np.append(outcomes.observation, none.astype(np.int64))
         table = np.ascontiguousarray(np.stack([next_state, seen, alias], axis=1))
         self.outcomes = Outcomes(indptr, keep, table)
-        self.rewards = np.append(found.reward, none)
+        self.rewards = np.append(outcomes.reward, none)
 
     def _pick(self, rng: np.random.Generator, rows: Ints) -> Ints:
         indptr, keep, table = self.outcomes
@@ -120,7 +120,10 @@ def sampler(system: POMDP | LinearModel) -> HiddenStates | FilteredStates:
 
 
 def ending_observations(system: POMDP | LinearModel) -> Bools:
-    """(O,): observations that end an episode; for a learned model, those of ends in its log."""
+    """Which observations end an episode, (O,).
+
+    For a learned model, they are the observations that mark ends of tasks in its log.
+    """
     if isinstance(system, POMDP):
         return final_observations(system)
     return np.array([name in system.final for name in system.observations], dtype=np.bool_)

@@ -97,11 +97,11 @@ def unpack_archive(
             if (problem := excess(needed, size)) is not None:
                 total = sum(info.file_size for info in infos)
                 raise ValueError(f"it unpacks to {total:,} bytes: {problem}")
-            header = json.loads(archive.read(HEADER))
-            members = [info.filename for info in infos if info.filename.endswith(".npy")]
-            if len(set(members)) < len(members):
+            header = json.loads(_content(archive, archive.getinfo(HEADER)))
+            members = [info for info in infos if info.filename.endswith(".npy")]
+            if len({info.filename for info in members}) < len(members):
                 raise ValueError("two members have the same name")
-            arrays = dict(_array(name, archive.read(name)) for name in members)
+            arrays = dict(_array(info.filename, _content(archive, info)) for info in members)
     except Exception as error:  # zipfile, zlib, json and numpy have many errors for damaged files
         reason = " ".join(str(error).split())
         raise InputError(f"not a readable {what}: {reason}", place=place) from None
@@ -109,6 +109,23 @@ def unpack_archive(
         message = f"not a readable {what}: the header is not a JSON object"
         raise InputError(message, place=place)
     return header, arrays
+
+
+def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member, which must be as many as the archive states.
+
+    `ZipFile.read` unpacks whatever is there before it compares, and other methods of compression
+    unpack in one piece.
+    """
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{info.filename!r} is compressed by a method that is not DEFLATE")
+    with archive.open(info) as stream:
+        content = stream.read(info.file_size + 1)
+    if len(content) != info.file_size:
+        raise ValueError(
+            f"{info.filename!r} has another size than the {info.file_size:,} bytes that it states"
+        )
+    return content
 
 
 def _array(member: str, content: bytes) -> tuple[str, NDArray[Any]]:
@@ -121,10 +138,10 @@ def _array(member: str, content: bytes) -> tuple[str, NDArray[Any]]:
     if dtype.kind != "U" if text else dtype.str not in _KINDS:
         raise ValueError(f"{member!r} has the type {dtype}, expected another")
     # numpy would allocate the stated shape before it noticed that the data are shorter.
-    expected, found = prod(shape) * dtype.itemsize, len(content) - stream.tell()
-    if found != expected:
+    expected, actual = prod(shape) * dtype.itemsize, len(content) - stream.tell()
+    if actual != expected:
         raise ValueError(
-            f"{member!r} has {found} bytes, expected {expected} for shape {shape} of {dtype}"
+            f"{member!r} has {actual} bytes, expected {expected} for shape {shape} of {dtype}"
         )
     array = npy.read_array(io.BytesIO(content), allow_pickle=False)
     if not text:

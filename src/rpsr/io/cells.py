@@ -19,16 +19,16 @@ from rpsr.io.statements import ANY, Entries
 
 def latest_entry(entries: Entries, cells: Ints, sizes: tuple[int, ...]) -> Ints:
     """For each cell (N, d), the position in `entries` of the one that wrote it last, or -1."""
-    found = np.full(len(cells), -1, dtype=np.int64)
+    latest = np.full(len(cells), -1, dtype=np.int64)
     order = np.full(len(cells), -1, dtype=np.int64)
     strides = _strides(sizes)
     for fixed, keys, members in _last_writers(entries, sizes):
         wanted = cells[:, fixed] @ strides[fixed]
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         newer = (keys[at] == wanted) & (entries.order[members[at]] > order)
-        found[newer] = members[at[newer]]
-        order[newer] = entries.order[found[newer]]
-    return found
+        latest[newer] = members[at[newer]]
+        order[newer] = entries.order[latest[newer]]
+    return latest
 
 
 def written_cells(values: Entries, clears: Entries, sizes: tuple[int, ...]) -> tuple[Ints, Ints]:

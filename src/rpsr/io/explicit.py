@@ -234,7 +234,7 @@ class Explicit:
 
 
 def availability_warning(pairs: int) -> str:
-    """What a reader says of actions that are not available everywhere."""
+    """The warning of a reader about actions that are not available everywhere."""
     return (
         f"{pairs:,} of the pairs of state and action are not available: there, the action does "
         "what the first available action does"

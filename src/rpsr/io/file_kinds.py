@@ -1,4 +1,4 @@
-"""What a file holds, a model, a log or a policy, so that a reader of another kind can say so.
+"""The kind of a file, a model, a log or a policy, so that a reader of another kind can say so.
 
 The suffix tells, or the beginning of a policy in the native format, which may have any suffix. For
 the rest, a reader has to try.
@@ -21,6 +21,7 @@ SUFFIXES: dict[Kind, tuple[str, ...]] = {
     "log": (".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".pq"),
     "policy": (".alpha", ".pg", ".policy"),
 }
+LEARN = "; learn a model from it with 'rpsr learn'"
 NATIVE_POLICY = "rpsr-policy"  # the value of "format", the first key of a native policy
 _BEGINNING = 64  # bytes in which it stands
 ZIP_MAGIC = b"PK\x03\x04"
@@ -28,7 +29,7 @@ HEADER = "header.json"  # the member of an archive that says what it holds
 
 
 def kind_of(path: str) -> Kind | None:
-    """What a file holds, or None if neither its suffix nor its beginning tells."""
+    """The kind of a file, or None if neither its suffix nor its beginning tells."""
     bare = path.lower().removesuffix(".gz")
     for kind, suffixes in SUFFIXES.items():
         if bare.endswith(suffixes):
@@ -40,7 +41,8 @@ def expect_kind(path: str, expected: Kind) -> None:
     """Refuse a file of another kind; one whose kind is not known passes."""
     kind = kind_of(path)
     if kind not in (None, expected):
-        raise InputError(f"is a {kind}, expected a {expected}", place=path)
+        advice = LEARN if (kind, expected) == ("log", "model") else ""
+        raise InputError(f"is a {kind}, expected a {expected}{advice}", place=path)
 
 
 def _beginning(path: Path) -> bytes:

@@ -11,7 +11,7 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from gzip import BadGzipFile, GzipFile
@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 from rpsr.errors import InputError
 from rpsr.io.allowance import TEXT_COST, VARIABLE, allowance
 from rpsr.io.temporary import remove_abandoned, temporary_beside
+from rpsr.printable import printable
 
 GZIP_MAGIC = b"\x1f\x8b"
 
@@ -69,10 +70,14 @@ def _decompress(raw: bytes, place: str) -> bytes:
     try:
         text = GzipFile(fileobj=io.BytesIO(raw)).read(largest + 1)
     except (EOFError, BadGzipFile, zlib.error, OSError) as error:
-        raise InputError(f"broken gzip: {error}", place=place) from None
+        raise _broken(error, place) from None
     if len(text) > largest:
         raise _unpacks_to_more(largest, place)
     return text
+
+
+def _broken(error: Exception, place: str) -> InputError:
+    return InputError(f"broken gzip: {error}; copy or download it again", place=place)
 
 
 def _unpacks_to_more(largest: int, place: str) -> InputError:
@@ -104,7 +109,7 @@ def read_lines(path: str | Path) -> Iterator[bytes]:
     except IsADirectoryError:
         raise InputError("is a folder, expected a file", place=place) from None
     except (EOFError, BadGzipFile, zlib.error) as error:
-        raise InputError(f"broken gzip: {error}", place=place) from None
+        raise _broken(error, place) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", place=place) from None
 
@@ -212,7 +217,36 @@ def packed(content: bytes, path: str | Path) -> bytes:
 def write_bytes(path: str | Path, content: bytes) -> None:
     """Write a file completely or not at all; `-` is standard output."""
     if str(path) == "-":
-        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.write(_for_terminal(content) if sys.stdout.isatty() else content)
         sys.stdout.buffer.flush()
     else:
         write_whole(path, lambda stream: stream.write(content))
+
+
+def write_parts(path: str | Path, parts: Iterable[bytes]) -> None:
+    """Write a file part by part, compressed if the name ends in `.gz`; completely or not at all.
+
+    `-` is standard output, which receives the content once all parts are there.
+    """
+
+    def write(stream: BinaryIO) -> None:
+        if str(path).lower().endswith(".gz"):
+            with GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packing:
+                packing.writelines(parts)
+        else:
+            stream.writelines(parts)
+
+    if str(path) == "-":
+        write_bytes(path, b"".join(parts))
+    else:
+        write_whole(path, write)
+
+
+def _for_terminal(content: bytes) -> bytes:
+    """A text with its control characters shown; an `InputError` for what is not text."""
+    try:
+        return printable(content.decode()).encode()
+    except UnicodeDecodeError:
+        raise InputError(
+            "the content is not text: name a file, or send it to another program", place="<stdout>"
+        ) from None

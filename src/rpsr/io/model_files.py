@@ -1,4 +1,4 @@
-"""Model files of other programs, told apart by content, not by suffix."""
+"""Model files of other programs, whose format is recognised by content, not by suffix."""
 
 from __future__ import annotations
 

@@ -101,7 +101,9 @@ class Rows:
     def totals(self) -> Integers:
         """The exact sum of each row's weights, (N,): the denominators of its probabilities."""
         if self.weights is None:
-            raise ValueError("rows known only in floats have no weights")
+            raise ValueError(
+                "these rows are known only in floats, so they have no exact integer weights"
+            )
         totals = np.zeros(self.height, dtype=self.weights.dtype)
         np.add.at(totals, self.row_of_entry(), self.weights)
         return totals
@@ -109,7 +111,9 @@ class Rows:
     def fractions(self, row: int) -> dict[int, Fraction]:
         """One row exactly: column -> probability."""
         if self.weights is None:
-            raise ValueError("rows known only in floats have no weights")
+            raise ValueError(
+                "these rows are known only in floats, so they have no exact integer weights"
+            )
         span = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
         weights = [int(w) for w in self.weights[span]]
         total = sum(weights)
@@ -222,7 +226,7 @@ class Record(Dynamics):
         if self.unavailable is not None:
             object.__setattr__(self, "unavailable", frozen(self.unavailable))
         if self.state_variables and Space(self.state_variables).size != len(self.states):
-            raise ValueError(f"{len(self.states)} states are no joint values of the variables")
+            raise ValueError(f"{len(self.states)} states are not the joint values of the variables")
 
     @property
     def exact(self) -> bool:

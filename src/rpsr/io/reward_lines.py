@@ -40,9 +40,9 @@ def reward_patterns(record: Record) -> Iterator[tuple[list[str], str]]:
         groups = [(name, np.flatnonzero(action == a)) for a, name in enumerate(record.actions)]
     for name, members in groups:
         index = rewards.index[members]
-        found = _fewest(axes[:, members], index, names, zero)
-        assert found is not None, "an outcome's reward depends on at most all its indices"
-        base, fixed = found
+        pattern = _fewest(axes[:, members], index, names, zero)
+        assert pattern is not None, "an outcome's reward depends on at most all its indices"
+        base, fixed = pattern
         if base != zero:
             yield [name, "*", "*", "*"], texts[base]
         _, first = np.unique(_keys(axes[:, members], names, fixed), return_index=True)

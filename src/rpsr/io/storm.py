@@ -17,8 +17,8 @@ from typing import Any
 from rpsr.errors import InputError
 from rpsr.io.drn.reader import parse_drn
 from rpsr.io.foreign import JANI, STORM_BUILDS
-from rpsr.io.printable import printable
 from rpsr.io.records import Record
+from rpsr.printable import printable
 
 FLOAT_DIGITS = 17  # that tell every float apart
 LONGEST = 300  # characters of a message of Storm, which may repeat the file

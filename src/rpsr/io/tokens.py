@@ -18,8 +18,8 @@ from itertools import islice
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.printable import quoted
 from rpsr.io.records import Bools, Floats, Integers, Ints
+from rpsr.printable import quoted
 
 _COMMENT = re.compile(rb"#[^\r\n]*")
 # The classic grammar lets a sign stand apart from its number: `- 5`.

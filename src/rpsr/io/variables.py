@@ -54,10 +54,10 @@ class Space:
     def part(self, flat: Ints, numbers: list[int]) -> Ints:
         """The joint values of some of the variables, in the order given, in joint values of all."""
         space = Space(tuple(self.variables[i] for i in numbers))
-        found = flat * 0
+        joint = flat * 0
         for place, number in enumerate(numbers):
-            found = found + self.digit(flat, number) * space.stride(place)
-        return found
+            joint = joint + self.digit(flat, number) * space.stride(place)
+        return joint
 
     def names(self) -> list[str]:
         """Names of the joint values: those of a single variable, else `robot=3,rock1=good`."""
@@ -71,8 +71,8 @@ class Space:
 
     def name_bytes(self) -> int:
         """The size of these names, without building them."""
-        each = [
+        mean_sizes = [
             sum(len(variable.name) + len(value) + 2 for value in variable.values) / variable.size
             for variable in self.variables
         ]
-        return int(self.size * (60 + sum(each)))
+        return int(self.size * (60 + sum(mean_sizes)))

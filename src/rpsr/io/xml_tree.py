@@ -13,10 +13,11 @@ from xml.parsers import expat
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import excess
-from rpsr.io.printable import quoted, shortened
 from rpsr.io.tokens import error_at
+from rpsr.printable import quoted, shortened
 
 ELEMENT_BYTES = 400  # of memory per element
+DEEPEST = 1000  # elements inside each other: a decision diagram has a few per variable
 _WORD = re.compile(r"\S+")
 
 
@@ -74,12 +75,12 @@ class Document:
 
     def one(self, element: Element, tag: str) -> Element:
         """The only child with a tag."""
-        found = element.all(tag)
-        if len(found) != 1:
-            at = found[1] if found else element
-            read = f"has {len(found)} <{tag}>" if found else f"has no <{tag}>"
+        children = element.all(tag)
+        if len(children) != 1:
+            at = children[1] if children else element
+            read = f"has {len(children)} <{tag}>" if children else f"has no <{tag}>"
             raise self.error(at, f"<{shortened(element.tag)}> {read}, expected one")
-        return found[0]
+        return children[0]
 
     def attribute(self, element: Element, name: str) -> str:
         """The value of an attribute, without spaces around it."""
@@ -135,6 +136,9 @@ class _Builder:
         self.count += 1
         if self.count % 2**12 == 0 and (problem := excess(ELEMENT_BYTES * self.count, self.size)):
             raise error_at(self.text, element.offset, f"too many elements: {problem}", self.place)
+        if len(self.open) == DEEPEST:
+            message = f"elements are nested more than {DEEPEST:,} deep"
+            raise error_at(self.text, element.offset, message, self.place)
         if self.open:
             self.open[-1].children.append(element)
         else:

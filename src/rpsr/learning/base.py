@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from rpsr.errors import DataError
 from rpsr.learning.caution import Caution
-from rpsr.learning.diagnostics import Diagnosis, diagnose
+from rpsr.learning.diagnostics import Diagnosis, judged
+from rpsr.learning.estimated_models import Filtered, filtered
 from rpsr.learning.findings import Findings
-from rpsr.learning.hyperparameters import Allowed
+from rpsr.learning.parameter_checks import Allowed
 from rpsr.learning.prepared_log import Logs, PreparedLog
+from rpsr.learning.propensities import Behaviour
+from rpsr.logs.trajectories import Trajectories
 from rpsr.models import LinearModel
 
 
@@ -45,11 +49,17 @@ class Estimator(ABC):
     `rank_` is the dimension of `model_`.
 
     `rank_parameter` is the name of the parameter for the size of the model. `streams` says whether
-    `fit` reads a log in chunks, not into memory.
+    `fit` reads a log in chunks, not into memory. `rewards_in_state` says whether the state predicts
+    rewards, as that of every model but a PSR does. `compares_with_table` says whether `learn` also
+    plans on a table of the last interactions. An estimator that shows its progress has a parameter
+    `progress`, which is called with the current work.
     """
 
     rank_parameter: ClassVar[str] = "rank"
     streams: ClassVar[bool] = False
+    rewards_in_state: ClassVar[bool] = True
+    compares_with_table: ClassVar[bool] = True
+    progress: Callable[[str], None] | None = None
     _ranges: ClassVar[dict[str, Allowed]] = {}
 
     model_: LinearModel
@@ -88,6 +98,11 @@ class Estimator(ABC):
         """The dimension of the model."""
         return self.model_.dimension
 
+    @property
+    def behaviour_source(self) -> Behaviour | None:
+        """Where the propensities come from that it learns with; None if it needs none."""
+        return None
+
     def check(self) -> None:
         """Raise a `DataError` for a parameter out of range."""
         for name, allowed in self._ranges.items():  # a group comes before its fields
@@ -97,7 +112,12 @@ class Estimator(ABC):
 
     def judge(self, logs: Logs) -> Diagnosis:
         """The accuracy of the fitted model's predictions on a held-out log."""
-        return diagnose(self.fitted_, logs)
+        seen = PreparedLog.of(logs).as_seen_by(self.fitted_)
+        return judged((self.predictions(log), log) for log in seen)
+
+    def predictions(self, log: Trajectories) -> Filtered:
+        """The predictions of `fitted_` at every step of a log with its names."""
+        return filtered(self.fitted_, log)
 
     def score(self, X: Logs, y: object = None) -> float:
         """`Diagnosis.score` on a log; higher is better."""
@@ -111,8 +131,9 @@ class Estimator(ABC):
         """Models to value a policy in, without caution: for each explanation of a log, a family.
 
         A family is a fitted model and models of resampled logs, `refits` of them, that explain the
-        log in the same way. log: the one that was fitted; of a large one, only the first
-        `RESAMPLED` steps are resampled. most: the largest number of families.
+        log in the same way. No two refits are to the same resampled log. log: the one that was
+        fitted; of a large one, only the first `RESAMPLED` steps are resampled. most: the largest
+        number of families.
         """
         log = log.beginning(RESAMPLED)
         seeds = range(seed, seed + refits)
@@ -120,10 +141,12 @@ class Estimator(ABC):
         return [(self.fitted_, *again)][:most]
 
     def silent(self) -> Self:
-        """The same estimator without `progress`, if it has that parameter; for other processes."""
-        if "progress" not in self.get_params(deep=False):
+        """The same estimator without `progress`; for other processes."""
+        if self.progress is None:
             return self
-        return copy(self).set_params(progress=None)
+        silent = copy(self)
+        silent.progress = None
+        return silent
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name. deep: also the fields of grouped ones, as `group__field`."""

@@ -70,11 +70,13 @@ def _check_model(fitted: Estimator, log: Trajectories) -> None:
     _require(seen == log.observation_names, names)
     rank, n = fitted.rank_, model.dimension
     _require(rank == n, f"rank_ is {rank}, expected the dimension of model_, {n}")
-    found: Any = fitted.findings()
-    kind = type(found).__name__
-    _require(isinstance(found, Findings), f"findings() gave a {kind}, expected Findings")
-    _require(found.rank == rank, f"findings() gave the rank {found.rank}, expected rank_, {rank}")
-    _require(found.caution is fitted.caution_, "findings() gave another caution than caution_")
+    findings: Any = fitted.findings()
+    kind = type(findings).__name__
+    _require(isinstance(findings, Findings), f"findings() gave a {kind}, expected Findings")
+    _require(
+        findings.rank == rank, f"findings() gave the rank {findings.rank}, expected rank_, {rank}"
+    )
+    _require(findings.caution is fitted.caution_, "findings() gave another caution than caution_")
     estimated: Any = fitted.fitted_
     _require(
         isinstance(estimated, LinearModel),

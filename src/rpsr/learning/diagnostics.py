@@ -15,7 +15,6 @@ import numpy as np
 
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
-from rpsr.learning.ends import as_seen_by
 from rpsr.learning.estimated_models import Filtered, filtered, log_chances
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.logs.trajectories import Trajectories
@@ -59,7 +58,7 @@ class Diagnosis:
 
 def diagnose(model: LinearModel, logs: Logs) -> Diagnosis:
     """Evaluate a model's predictions at every step of a log."""
-    seen = (as_seen_by(log, model) for log in PreparedLog.of(logs).recorded)
+    seen = PreparedLog.of(logs).as_seen_by(model)
     return judged((filtered(model, log), log) for log in seen)
 
 

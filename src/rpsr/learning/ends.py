@@ -45,13 +45,13 @@ class SeenEnds:
     @staticmethod
     def of(chunks: Chunks) -> SeenEnds:
         """Of a log, or of its beginning, if that suffices to know that ends are hidden."""
-        found = SeenEnds(np.zeros(1, dtype=np.bool_), np.zeros(1, dtype=np.bool_))
+        seen = SeenEnds(np.zeros(1, dtype=np.bool_), np.zeros(1, dtype=np.bool_))
         for log in chunks:
             last, others = seen_at_ends(log)
-            found += SeenEnds(last > 0, others > 0, END in log.observation_names)
-            if found.hidden:
+            seen += SeenEnds(last > 0, others > 0, END in log.observation_names)
+            if seen.hidden:
                 break
-        return found
+        return seen
 
     def __add__(self, other: SeenEnds) -> SeenEnds:
         """Of both logs together."""

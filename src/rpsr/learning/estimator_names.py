@@ -45,7 +45,9 @@ def estimator_by_name(name: str, /, **options: Any) -> Estimator:
     given = {key: value for key, value in options.items() if value is not None}
     if "rank" in given and "rank" not in known and kind.rank_parameter in known:
         if kind.rank_parameter in given:
-            raise DataError(f"read rank and {kind.rank_parameter}, which mean the same")
+            raise DataError(
+                f"read rank and {kind.rank_parameter}, which mean the same; give one of them"
+            )
         given[kind.rank_parameter] = given.pop("rank")
     for option in given:
         if option not in known:

@@ -75,7 +75,8 @@ class Findings:
     estimated itself. context: the longest context of a table, in interactions.
     spectrum: of spectral estimators. core: the core intents whose predictions are the state.
     candidates: the fitted sizes, the chosen one first. at_largest: the largest size that was tried,
-    if it was the best one. caution: which actions were rarely tried.
+    if it was the best one. caution: which actions were rarely tried. reward_family: how EM fitted
+    rewards.
     """
 
     rank: int
@@ -86,6 +87,7 @@ class Findings:
     candidates: tuple[FittedSize, ...] = ()
     at_largest: int | None = None
     caution: Caution = field(default_factory=Caution)
+    reward_family: str | None = None
 
     def document(self) -> dict[str, Any]:
         """The record as plain JSON values; None where an estimator has no such result."""
@@ -100,4 +102,5 @@ class Findings:
             "stability": None if core is None else [member.stability for member in core],
             "candidates": list(map(asdict, self.candidates)),
             "caution": self.caution.document(),
+            "reward_family": self.reward_family,
         }

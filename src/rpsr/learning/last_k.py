@@ -1,4 +1,4 @@
-"""The baseline: a table over the last k interactions, pairs of an action and an observation.
+"""The baseline: a table over the last k interactions.
 
 A context c is the tuple of the last k interactions, or fewer after the start of an episode, which
 counts as one. The log determines the context of every step, so the table is a linear model whose
@@ -29,12 +29,12 @@ from rpsr.errors import DataError
 from rpsr.io.records import Bools, Floats
 from rpsr.learning.base import Estimator
 from rpsr.learning.caution import Caution
-from rpsr.learning.diagnostics import Diagnosis, judged
-from rpsr.learning.ends import as_seen_by, final_names, final_observations
+from rpsr.learning.diagnostics import judged
+from rpsr.learning.ends import final_names, final_observations
 from rpsr.learning.estimated_models import Filtered
 from rpsr.learning.findings import Findings
-from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE
-from rpsr.learning.prepared_log import Logs, PreparedLog
+from rpsr.learning.parameter_checks import AUTO, DISCOUNT, FROM_0, FROM_1, POSITIVE, SHARE
+from rpsr.learning.prepared_log import PreparedLog
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
 from rpsr.models.linear import LinearModel
@@ -56,6 +56,7 @@ class LastKTable(Estimator):
     """
 
     rank_parameter = "k"
+    compares_with_table = False  # it is that table
     _ranges: ClassVar = {
         "discount": DISCOUNT,
         "k": AUTO | FROM_1,
@@ -90,12 +91,8 @@ class LastKTable(Estimator):
         origin = f"one for each sequence of up to {counted(self.k_, 'interaction')} in the log"
         return Findings(self.rank_, origin, context=self.k_, caution=self.caution_)
 
-    def judge(self, logs: Logs) -> Diagnosis:
-        """The accuracy of the table's predictions on a log."""
-        seen = (as_seen_by(log, self.model_) for log in PreparedLog.of(logs).recorded)
-        return judged((self._predictions(log), log) for log in seen)
-
-    def _predictions(self, log: Trajectories) -> Filtered:
+    def predictions(self, log: Trajectories) -> Filtered:
+        """Those of the model, looked up in the table instead of filtered."""
         log.check_names(self.model_.actions, self.model_.observations, "the model's are")
         return self.table_.predictions(log)
 
@@ -109,8 +106,8 @@ class LastKTable(Estimator):
             return 1
         scores: list[float] = []
         for k in range(1, self.longest + 1):
-            found = judged([(self._count(training, k).predictions(held_out), held_out)])
-            scores.append(found.score)
+            diagnosis = judged([(self._count(training, k).predictions(held_out), held_out)])
+            scores.append(diagnosis.score)
         return 1 + int(np.argmax(np.array(scores) >= max(scores) - WORTH))
 
     def _count(self, log: Trajectories, k: int) -> Table:
@@ -190,11 +187,11 @@ class Table:
     def _moves(self, action: int, observation: int, n: int) -> Sparse:
         """The transitions of contexts by one more interaction, (n, n)."""
         contexts, _, n_observations = self.chances.shape
-        pair = action * n_observations + observation
+        interaction = action * n_observations + observation
         targets = np.full(n, n - 1)
         if not self.final[observation]:
             targets[:contexts] = [
-                self.number[_known((*context, pair)[-self.k :], self.number)]
+                self.number[_known((*context, interaction)[-self.k :], self.number)]
                 for context in self.number
             ]
         shown = self.final if self.final.any() else np.ones(n_observations)  # by the end

@@ -1,8 +1,15 @@
 """A log prepared for learning: read once, counted once, and split alike for all estimators.
 
-Ends of tasks become observations (see `ends`). The census, the survey, the held-out part and the
-estimated propensities are computed on first use and then cached. Parts of a prepared log are
-prepared logs, with the observations of the whole log, even if a part has no end.
+Ends of tasks become observations (see `ends`). Computed on first use and then cached are
+
+    census          of the log as it was recorded: how often each name and each length of episodes
+                    occurs, how many tasks ended, and the range of rewards (`rpsr.logs.census`)
+    survey          how often each action follows each short context (`moments.survey`)
+    held_out        the episodes that judge a model
+    propensities    of the logged actions; estimated if the log has none
+
+Parts of a prepared log are prepared logs, with the observations of the whole log, even if a part
+has no end.
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate
 from operator import iadd
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,9 +27,10 @@ import numpy as np
 
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
+from rpsr.learning.chunks import SameNames, SeenBy, WithEnds, grouped, no_log, reported, whole
 from rpsr.learning.ends import SeenEnds, with_end
-from rpsr.learning.hyperparameters import check_range
 from rpsr.learning.moments.survey import Survey
+from rpsr.learning.parameter_checks import check_range
 from rpsr.learning.propensities import propensities
 from rpsr.logs.census import Census
 from rpsr.logs.parts import (
@@ -36,17 +44,17 @@ from rpsr.logs.parts import (
     stretches,
 )
 from rpsr.logs.readers import open_logs
-from rpsr.logs.records import as_log
+from rpsr.logs.tables.records import as_log
 from rpsr.logs.task_logs import TaskLog, check_objective
 from rpsr.logs.trajectories import Trajectories, join
+from rpsr.models.linear import LinearModel
 from rpsr.models.objectives import Objective
 from rpsr.parallel import Progress, in_order
 from rpsr.tree_sums import summed
 
-GROUPS = 32  # of partitions, or more if one has more than `LARGEST`
-LARGEST = 8  # partitions in a group: seconds to count, where their sum takes tenths to be sent
 LONGEST = 3  # interactions in the contexts that a survey counts, by default
 Sum = TypeVar("Sum")
+Names = tuple[tuple[str, ...], tuple[str, ...]]  # of actions and of observations
 
 
 class PreparedLog:
@@ -70,16 +78,18 @@ class PreparedLog:
         self.executor = executor if whole is None else whole.executor
         self._surveys: dict[int, Survey] = {}
         self._census: Census | None = None
+        self._beginnings: dict[int, PreparedLog] = {}  # by steps
+        self._renamed: dict[Names, tuple[Trajectories, ...]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What another process needs: the chunks, but nothing that was computed from them."""
+        """The state for another process: the chunks, but nothing that was computed from them."""
         whole = None
         if self._whole is not None:
             whole = PreparedLog(())
             vars(whole)["hidden_ends"] = self.hidden_ends
         kept = {"recorded": self.recorded, "hidden_ends": self.hidden_ends}
-        kept |= {"streamed": self.streamed}
-        return kept | {"_whole": whole, "_surveys": {}, "_census": None, "executor": None}
+        kept |= {"streamed": self.streamed, "_whole": whole, "_census": None, "executor": None}
+        return kept | {"_surveys": {}, "_beginnings": {}, "_renamed": {}}
 
     @staticmethod
     def of(logs: Logs, *, held: bool = False, executor: Executor | None = None) -> PreparedLog:
@@ -99,7 +109,7 @@ class PreparedLog:
         if isinstance(given, Trajectories):
             return PreparedLog((given,))
         if not isinstance(given, Iterable) or isinstance(given, str | bytes | np.ndarray | Mapping):
-            raise _no_log(given)
+            raise no_log(given)
         chunks = SameNames(given)  # pyright: ignore[reportUnknownArgumentType]
         if held:
             return PreparedLog((join(chunks),))
@@ -181,7 +191,7 @@ class PreparedLog:
         if self.executor is None or not self.streamed:
             return SeenEnds.of(self.recorded).hidden
         seen = in_order(SeenEnds.of, self._parts, self.executor, None, "looking at ends, part")
-        return any(found.hidden for found in accumulate(seen, SeenEnds.__add__))
+        return any(ends.hidden for ends in accumulate(seen, SeenEnds.__add__))
 
     @cached_property
     def streamed(self) -> bool:
@@ -212,15 +222,14 @@ class PreparedLog:
         if longest not in self._surveys:
             how = {"longest": longest, "hidden": self.hidden_ends, "named": self._census is None}
             work = partial(_counted, **how)
-            found = self._summed(work, self._parts, progress, "surveying")
-            self._surveys[longest], self._census = found.survey, self._census or found.census
+            counted = self._summed(work, self._parts, progress, "surveying")
+            self._surveys[longest], self._census = counted.survey, self._census or counted.census
         return self._surveys[longest]
 
     @cached_property
     def in_memory(self) -> Trajectories:
         """The whole log; a stream is read once."""
-        chunks = tuple(self)
-        return chunks[0] if len(chunks) == 1 else join(chunks)
+        return whole(self)
 
     @cached_property
     def episodes(self) -> Trajectories:
@@ -245,6 +254,12 @@ class PreparedLog:
         """The part that `training` leaves out."""
         return PreparedLog(Part(self.recorded, held_out=True), self)
 
+    @cached_property
+    def halves(self) -> tuple[PreparedLog, PreparedLog]:
+        """Every other episode and the rest; or the first and the last halves of long ones."""
+        first, last = (Part(self.recorded, held_out, one_in=2) for held_out in (False, True))
+        return PreparedLog(first, self), PreparedLog(last, self)
+
     def resampled(self, seed: int) -> PreparedLog:
         """A bootstrap sample of episodes, or of stretches of long ones."""
         return PreparedLog(Resampled(self.recorded, seed), self)
@@ -254,10 +269,28 @@ class PreparedLog:
         return pieces(self, groups)
 
     def beginning(self, steps: int) -> PreparedLog:
-        """The fewest first episodes with this many steps, in memory; all if there are fewer."""
+        """The fewest first episodes with this many steps, in memory; all if there are fewer.
+
+        The same steps give the same object, so that its survey and its names are computed once.
+        """
         if isinstance(self.recorded, tuple) and sum(log.steps for log in self.recorded) < steps:
             return self
-        return PreparedLog((beginning(self.recorded, steps),), self)
+        if steps not in self._beginnings:
+            self._beginnings[steps] = PreparedLog((beginning(self.recorded, steps),), self)
+        return self._beginnings[steps]
+
+    def as_seen_by(self, model: LinearModel) -> Chunks:
+        """The recorded chunks with a model's names in its order, and with `END` if it has that.
+
+        They are kept, unless the log is a stream.
+        """
+        seen = SeenBy(self.recorded, model)
+        if self.streamed and not isinstance(self.recorded, tuple):
+            return seen
+        names = model.actions, model.observations
+        if names not in self._renamed:
+            self._renamed[names] = tuple(seen)
+        return self._renamed[names]
 
     @cached_property
     def propensities(self) -> Floats:
@@ -292,77 +325,7 @@ def _counted(chunks: Chunks, longest: int, hidden: bool, named: bool) -> _Counte
     return _Counted(Survey.of(WithEnds(watched, hidden), longest), census)
 
 
-@dataclass(frozen=True)
-class WithEnds:
-    """Chunks whose ends of tasks are observations, if they are to be."""
-
-    chunks: Chunks
-    hidden: bool
-
-    def partitions(self) -> Sequence[Chunks]:
-        """The parts of the chunks."""
-        return [WithEnds(part, self.hidden) for part in partitions(self.chunks)]
-
-    def __iter__(self) -> Iterator[Trajectories]:
-        """The chunks."""
-        return map(with_end, self.chunks) if self.hidden else iter(self.chunks)
-
-
-@dataclass(frozen=True)
-class Joined:
-    """The chunks of some parts, one after the other."""
-
-    parts: Sequence[Chunks]
-
-    def __iter__(self) -> Iterator[Trajectories]:
-        """The chunks."""
-        return chain.from_iterable(self.parts)
-
-
-def grouped(parts: Sequence[Chunks]) -> list[Joined]:
-    """Consecutive parts in groups of about the same number: `GROUPS`, or of `LARGEST` parts."""
-    count = max(min(GROUPS, len(parts)), -(-len(parts) // LARGEST))
-    ends = np.linspace(0, len(parts), count + 1).round().astype(int).tolist()
-    return [Joined(parts[a:b]) for a, b in pairwise(ends)]
-
-
-@dataclass(frozen=True)
-class SameNames:
-    """A stream of chunks, each checked as it passes: a log, with the names of the first one."""
-
-    chunks: Iterable[Any]
-
-    def partitions(self) -> Sequence[Chunks]:
-        """The parts of the chunks, which have one list of names."""
-        return partitions(self.chunks)
-
-    def __iter__(self) -> Iterator[Trajectories]:
-        """The chunks; a `DataError` at the first that does not belong to the log."""
-        first: Trajectories | None = None
-        for chunk in self.chunks:
-            if not isinstance(chunk, Trajectories):
-                raise _no_log(chunk)
-            first = first or chunk
-            chunk.check_names(first.action_names, first.observation_names, "the first log's are")
-            yield chunk
-
-
-def _no_log(given: Any) -> DataError:
-    expected = "expected Trajectories, a stream of them, a table, or names of files"
-    return DataError(f"read {type(given).__name__}, {expected}")
-
-
 Logs = PreparedLog | Trajectories | Iterable[Trajectories] | str | Path | Sequence[str | Path]
-
-
-def reported(chunks: Chunks, progress: Progress | None, what: str) -> Iterator[Trajectories]:
-    """The chunks of a log; `progress` is called before each, with the activity and the step."""
-    steps = 0
-    for chunk in chunks:
-        if progress is not None:
-            progress(f"{what}, step {steps:,}")
-        yield chunk
-        steps += chunk.steps
 
 
 def _is_path(given: Any) -> bool:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rpsr.errors import DataError
 from rpsr.io.records import Floats, Ints
@@ -43,13 +44,16 @@ class Overlap:
     smallest: the smallest propensity. effective: the effective number of actions over their number,
     1 where all weigh the same; a window of k actions has about the k-th power of it. unseen: the
     share of common contexts (the last interaction) after which some action was never taken.
-    never: the actions that were taken nowhere, by name.
+    never: the actions that were taken nowhere, by name. missing: for the most frequent such
+    context, the action that was never taken there, and the action and observation before it; empty
+    if there is none.
     """
 
     smallest: float
     effective: float
     unseen: float
     never: tuple[str, ...]
+    missing: tuple[str, ...] = ()
 
     @property
     def warning(self) -> str:
@@ -62,9 +66,17 @@ class Overlap:
         if self.unseen < MISSING:
             return ""
         return (
-            f"after {self.unseen:.0%} of the frequent (action, observation) pairs some action was "
-            "never taken next: the log has no data on it there, and a plan that takes it is a guess"
+            f"after {self.unseen:.0%} of the frequent interactions some action was never taken "
+            f"next{self._example}: the log has no data on it there, and a plan that takes it is a "
+            "guess"
         )
+
+    @property
+    def _example(self) -> str:
+        if not self.missing:
+            return ""
+        action, *before = self.missing
+        return f", such as {action} after {', '.join(before)}"
 
 
 def some_of(names: tuple[str, ...]) -> str:
@@ -119,24 +131,38 @@ class Weights:
 
 def unseen_share(follows: Ints) -> float:
     """The share of common contexts, from counts (A * O, A), with an action that was never taken."""
-    common = follows[follows.sum(axis=1) >= COMMON * follows.shape[1]]
+    common = follows[_common(follows)]
     return float((common == 0).any(axis=1).mean()) if len(common) else 0.0
 
 
-def code_words(pairs: Ints, offsets: Ints, lengths: int, n_pairs: int) -> Ints:
+def unseen_case(follows: Ints) -> tuple[int, int] | None:
+    """The most frequent common context with an action that was never taken, and that action."""
+    missing = _common(follows) & (follows == 0).any(axis=1)
+    if not missing.any():
+        return None
+    context = int(np.where(missing, follows.sum(axis=1), -1).argmax())
+    return context, int((follows[context] == 0).argmax())
+
+
+def _common(follows: Ints) -> NDArray[np.bool_]:
+    """Which contexts occur often enough that each action may be expected there."""
+    return follows.sum(axis=1) >= COMMON * follows.shape[1]
+
+
+def code_words(interactions: Ints, offsets: Ints, lengths: int, n_interactions: int) -> Ints:
     """For each step, the code of the k interactions before it, (lengths + 1, L); -1 if fewer."""
-    position = np.arange(len(pairs)) - np.repeat(offsets[:-1], np.diff(offsets))
-    codes = np.zeros((lengths + 1, len(pairs)), dtype=np.int64)
+    position = np.arange(len(interactions)) - np.repeat(offsets[:-1], np.diff(offsets))
+    codes = np.zeros((lengths + 1, len(interactions)), dtype=np.int64)
     digit = 1
     for k in range(1, lengths + 1):
-        shifted = np.zeros(len(pairs), dtype=np.int64)
-        shifted[k:] = pairs[:-k] if k < len(pairs) else shifted[k:]
+        shifted = np.zeros(len(interactions), dtype=np.int64)
+        shifted[k:] = interactions[:-k] if k < len(interactions) else shifted[k:]
         codes[k] = np.where(position >= k, codes[k - 1] + digit * shifted, -1)
-        digit *= n_pairs
+        digit *= n_interactions
     return codes
 
 
-def shrunk_policy(tables: Ints, n_pairs: int) -> tuple[Floats, ...]:
+def shrunk_policy(tables: Ints, n_interactions: int) -> tuple[Floats, ...]:
     """pi(a | c) for contexts of 0, 1, 2, ... interactions, each (contexts, A), from counts.
 
     tables (lengths, rows, A) as `count_contexts` fills them.
@@ -144,7 +170,7 @@ def shrunk_policy(tables: Ints, n_pairs: int) -> tuple[Floats, ...]:
     n_actions = tables.shape[2]
     policies: list[Floats] = [np.full((1, n_actions), 1.0 / n_actions)]
     for k, table in enumerate(tables):
-        counts = table[: n_pairs**k].astype(np.float64)
+        counts = table[: n_interactions**k].astype(np.float64)
         # The highest digit of a code is the oldest interaction: forgetting it is a remainder.
         shorter = policies[-1][np.arange(len(counts)) % len(policies[-1])]
         policies.append(shrunk(counts, shorter))
@@ -169,9 +195,9 @@ def propensities(
         return log.propensities
     if tables is None:
         raise DataError("estimated propensities need `tables`, counts of actions after contexts")
-    n_pairs = n_actions * n_observations
-    pairs = log.actions * n_observations + log.observations
-    codes = code_words(pairs, log.offsets, len(tables) - 1, n_pairs)
+    n_interactions = n_actions * n_observations
+    interactions = log.actions * n_observations + log.observations
+    codes = code_words(interactions, log.offsets, len(tables) - 1, n_interactions)
     chances = np.empty(log.steps)
     for table, code in zip(tables, codes, strict=True):  # longer contexts overwrite shorter ones
         known = code >= 0

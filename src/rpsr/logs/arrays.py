@@ -41,15 +41,15 @@ def from_arrays(
     for name, given in others.items():
         if given is None and name != "observations":
             continue
-        found = _rows(given, lengths, name)
-        if len(found) != len(rows):
-            raise InputError(f"{name}: read {counted(len(found), 'episode')}, expected {len(rows)}")
-        for episode, (row, size) in enumerate(zip(found, sizes, strict=True)):
+        parts = _rows(given, lengths, name)
+        if len(parts) != len(rows):
+            raise InputError(f"{name}: read {counted(len(parts), 'episode')}, expected {len(rows)}")
+        for episode, (row, size) in enumerate(zip(parts, sizes, strict=True)):
             if len(row) != size:
                 raise InputError(
                     f"episode {episode}: {name}: read {len(row)} values, expected {size}"
                 )
-        columns[name] = np.concatenate([*found, np.zeros(0)])
+        columns[name] = np.concatenate([*parts, np.zeros(0)])
     if truncated is not None:
         columns["truncated"] = _flags(truncated, "truncated")
     return Trajectories(

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rpsr.errors import InputError
-from rpsr.io.printable import shortened
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
+from rpsr.printable import shortened
 
 WHOLE_NUMBERS = "write whole numbers without decimals (in pandas: astype(int), without gaps)"
 DISCRETISE = (
@@ -42,19 +42,19 @@ class Labels:
     @staticmethod
     def of(values: Sequence[Any]) -> Labels:
         """A column from its labels, of any type."""
-        found: dict[Any, Any] = {}
+        by_key: dict[Any, Any] = {}
         try:
-            found = dict.fromkeys(values)
-            clear = set(map(type, found)) <= {str} or set(map(type, values)) <= {str, int}
+            by_key = dict.fromkeys(values)
+            clear = set(map(type, by_key)) <= {str} or set(map(type, values)) <= {str, int}
         except TypeError:  # a list cannot be a key
             clear = False
         if clear:
-            keys, distinct = values, list(found)
+            keys, distinct = values, list(by_key)
         else:  # as keys, True and 1 are equal
             keys = [(type(value), repr(value)) for value in values]
-            found = dict(zip(keys, values, strict=True))
-            distinct = list(found.values())
-        code = {key: i for i, key in enumerate(found)}
+            by_key = dict(zip(keys, values, strict=True))
+            distinct = list(by_key.values())
+        code = {key: i for i, key in enumerate(by_key)}
         codes = np.fromiter(map(code.__getitem__, keys), np.int64, len(keys))
         return Labels(distinct, codes)
 
@@ -105,7 +105,7 @@ class Block:
         return episode_error(message, self.place, line, number, step, self.where(at))
 
     def field(self, name: str) -> str:
-        """What a message calls the values of a role ('action', 'rewards')."""
+        """The word of messages for the values of a role ('action', 'rewards')."""
         column = (self.columns or {}).get(ROLE_OF.get(name, name))
         return name if column is None else f"column {column!r}"
 

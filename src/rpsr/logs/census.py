@@ -92,6 +92,17 @@ class Census:
         return min(DIGITS + ceil(log10(largest / extent)), 17)
 
     @property
+    def equal_rewards(self) -> bool:
+        """Whether all steps have the same reward; the end of a task counts as a reward of 0."""
+        return self.low == self.high and (self.low == 0 or not self.ended)
+
+    @property
+    def only_action(self) -> str:
+        """The name of the only action that was taken; empty if there are several."""
+        taken = np.flatnonzero(self.counts["action"])
+        return self.names["action"][taken[0]] if len(taken) == 1 else ""
+
+    @property
     def cut_off(self) -> int:
         """The number of episodes that did not terminate."""
         return self.lengths.total() - self.ended

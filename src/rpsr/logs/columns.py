@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rpsr.errors import InputError
-from rpsr.io.printable import shortened
-from rpsr.registry import did_you_mean
+from rpsr.printable import shortened
+from rpsr.registry import MOST_COMPARED, did_you_mean
 from rpsr.showing import some
 
 MOST_COLUMNS = 20  # of a table, in a message
@@ -89,7 +89,7 @@ USUAL = {
 
 
 def wrong_role(role: str, name: Any) -> str:
-    """What was expected in place of a role that does not exist."""
+    """The roles that were expected in place of one that does not exist."""
     if name in ROLES:
         return f"expected the role first: {name}={role}"
     known = f"expected a role of {', '.join(ROLES)}"
@@ -97,7 +97,7 @@ def wrong_role(role: str, name: Any) -> str:
     meant = (
         f"did you mean {usual[0]}?"
         if usual
-        else did_you_mean(_plain(role), {each: each for each in ROLES})
+        else did_you_mean(_plain(role), {one: one for one in ROLES})
     )
     return f"{known}; {meant}" if meant else known
 
@@ -120,8 +120,9 @@ def roles_of(
     """
     used: dict[str, str] = {}
     named = {role: name for role, name in vars(columns).items() if name != getattr(_DEFAULT, role)}
+    plain = {name: _plain(name) for name in present}
     for role, default in vars(_DEFAULT).items():
-        name = named.get(role) or _found(present, role, default, set(named.values()), place)
+        name = named.get(role) or _found(plain, role, default, set(named.values()), place)
         if name is None and role not in NEEDED:
             continue
         if name is None or name not in present:
@@ -146,7 +147,9 @@ def _absent(name: str, role: str, present: Sequence[str], place: str, unnamed: b
     distinct = list(dict.fromkeys(present))
     columns = some(list(map(shortened, distinct)), MOST_COLUMNS) or "none"
     message = f"has no column {name!r} for the {role}; its columns are {columns}"
-    meant = did_you_mean(_plain(name), {_plain(one): shortened(repr(one)) for one in distinct})
+    meant = did_you_mean(
+        _plain(name), {_plain(one): shortened(repr(one)) for one in distinct[:MOST_COMPARED]}
+    )
     advice = naming(role, READERS.get(place, "")) if unnamed else ""
     return InputError("; ".join(filter(None, (message, meant, advice))), place=place)
 
@@ -156,15 +159,13 @@ READERS = {"DataFrame": "from_frame(frame", "records": "from_records(records"}
 
 
 def _found(
-    present: Sequence[str], role: str, default: str, named: set[str], place: str
+    present: Mapping[str, str], role: str, default: str, named: set[str], place: str
 ) -> str | None:
+    """present: the columns, each with its name as `_plain` makes it."""
     if default in present:
         return default
-    others = [
-        name
-        for name in dict.fromkeys(present)
-        if name not in named and _plain(name) in (default, *USUAL[role])
-    ]
+    usual = {default, *USUAL[role]}
+    others = [name for name, plain in present.items() if plain in usual and name not in named]
     if len(others) > 1:
         read = " and ".join(map(repr, others[:2]))
         raise InputError(

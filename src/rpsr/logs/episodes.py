@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.printable import shortened
 from rpsr.io.records import Ints
 from rpsr.logs.blocks import DISCRETISE, Block, Labels, discretise
 from rpsr.logs.families import Families
-from rpsr.logs.listed import DECIMAL, WHOLE
+from rpsr.logs.tables.listed import DECIMAL, WHOLE
 from rpsr.logs.trajectories import Trajectories, join
+from rpsr.printable import shortened
 
 Names = tuple[str, ...]
 MOST = 2**16  # names; more are an error, and would fill the memory

@@ -23,9 +23,9 @@ class Families:
 
     def add(self, place: str, actions: Iterable[Any], observations: Iterable[Any]) -> None:
         """Add one file by its names; all indices count as one name."""
-        found = {"action": _names(actions), "observation": _names(observations)}
-        found["name"] = {f"{kind} {name}" for kind, names in found.items() for name in names}
-        for kind, names in found.items():
+        by_kind = {"action": _names(actions), "observation": _names(observations)}
+        by_kind["name"] = {f"{kind} {name}" for kind, names in by_kind.items() for name in names}
+        for kind, names in by_kind.items():
             if names:
                 _join(self._names[kind], place, names)
 
@@ -37,7 +37,10 @@ class Families:
                 problem = f"shares no {kind} with {first}: {_few(names)} here, {_few(known)} there"
                 if kind == "name":
                     raise InputError(f"{problem}; expected logs of one system", place=place)
-                warnings.warn(f"{place}: {problem}; read as one system", stacklevel=2)
+                warnings.warn(
+                    f"{place}: {problem}; they are nevertheless read as logs of one system",
+                    stacklevel=2,
+                )
 
 
 def _join(families: dict[str, set[str]], place: str, names: set[str]) -> None:

@@ -26,8 +26,8 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.allowance import excess
 from rpsr.io.files import GZIP_MAGIC, place_of
-from rpsr.io.printable import shortened
 from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
+from rpsr.printable import shortened
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 BLOCK = 2**12  # steps, about: few enough to stay in the processor's cache
@@ -192,7 +192,7 @@ def _parsed(text: bytes, place: str, line: int) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"not JSON: {error.msg}; expected one episode per line",
+            f"not JSON: {error.msg}; expected one episode per line{_hint(place)}",
             place=place,
             line=line,
             column=error.colno,
@@ -201,8 +201,15 @@ def _parsed(text: bytes, place: str, line: int) -> Any:
         raise InputError("not UTF-8: expected text in JSON", place=place, line=line) from None
     except (ValueError, RecursionError):  # thousands of digits or of nested brackets
         raise InputError(
-            "not JSON: expected one episode per line", place=place, line=line
+            f"not JSON: expected one episode per line{_hint(place)}", place=place, line=line
         ) from None
+
+
+def _hint(place: str) -> str:
+    """Why a file with some other suffix was read as JSON lines."""
+    if place == place_of("-") or place.lower().endswith(JSON_SUFFIXES):
+        return ""
+    return " (read as JSON lines; for a table use a name that ends in .csv or .parquet)"
 
 
 def _episode(read: Any, place: str, line: int, number: int) -> _Episode:

@@ -46,20 +46,22 @@ class Part:
     """A log without every fifth episode, or only those; iteration can be repeated.
 
     Episodes are counted from the log's beginning. Of a long one the last fifth is held out instead.
+    one_in: 2 for halves, instead of fifths.
     """
 
     chunks: Chunks
     held_out: bool
     first: int = 0  # the number of the first episode, if the chunks begin within a log
+    one_in: int = HELD_OUT
 
     def __iter__(self) -> Iterator[Trajectories]:
         """The chunks of the log, each reduced to the steps of this part."""
         count = self.first
         for chunk in self.chunks:
             lengths = chunk.lengths
-            fifth = (count + np.arange(chunk.episodes)) % HELD_OUT == HELD_OUT - 1
-            whole = np.where(fifth, lengths, 0)
-            held = np.where(lengths > LONG, lengths // HELD_OUT, whole)
+            left_out = (count + np.arange(chunk.episodes)) % self.one_in == self.one_in - 1
+            whole = np.where(left_out, lengths, 0)
+            held = np.where(lengths > LONG, lengths // self.one_in, whole)
             part = cut(chunk, lengths - held, self.held_out)
             yield part.select(np.flatnonzero(part.lengths))
             count += chunk.episodes
@@ -76,7 +78,7 @@ def partitions(chunks: Chunks) -> Sequence[Chunks]:
             sizes = [sum(chunk.episodes for chunk in part) for part in parts]
             firsts = np.cumsum([chunks.first, *sizes[:-1]]).tolist()
         numbered = zip(parts, firsts, strict=True)
-        return [Part(part, chunks.held_out, first) for part, first in numbered]
+        return [replace(chunks, chunks=part, first=first) for part, first in numbered]
     divided = getattr(chunks, "partitions", None)
     return [chunks] if divided is None else list(divided())
 

@@ -57,25 +57,25 @@ def from_episodes(
     first one is from before the first action; `initial` says what becomes of it.
     """
     check_initial(initial)
-    found = [_plain(episode, number) for number, episode in enumerate(episodes)]
-    early = {len(e["observations"]) == len(e["actions"]) + 1 for e in found if _has_lists(e)}
+    plain = [_plain(episode, number) for number, episode in enumerate(episodes)]
+    early = {len(e["observations"]) == len(e["actions"]) + 1 for e in plain if _has_lists(e)}
     names = None if action_names is None else list(action_names)
     if early == {True}:
-        firsts = [episode["observations"][0] for episode in found]
+        firsts = [episode["observations"][0] for episode in plain]
         if keeps_first(initial, firsts):
-            taken = [e["actions"] for e in found]
+            taken = [e["actions"] for e in plain]
             if any(isinstance(action, int) for row in taken for action in row):
                 names = names or _numbered(taken)
                 labels: Sequence[Any] = range(len(names))
             else:
                 labels = names or list(dict.fromkeys(action for row in taken for action in row))
-            found = [_with_first(e, labels, number) for number, e in enumerate(found) if labels]
+            plain = [_with_first(e, labels, number) for number, e in enumerate(plain) if labels]
         else:
-            found = [e | {"observations": e["observations"][1:]} for e in found]
+            plain = [e | {"observations": e["observations"][1:]} for e in plain]
     elif initial is not None:
         expected = "expected one observation more than actions in every episode"
         raise InputError(f"initial: read {initial!r}, {expected}")
-    blocks = list(blocks_of(found, PLACE))
+    blocks = list(blocks_of(plain, PLACE))
     ignored = dict.fromkeys(name for block in blocks for name in block.ignored)
     if ignored:
         warnings.warn(ignored_note(list(ignored), KEYS, [PLACE]), stacklevel=2)

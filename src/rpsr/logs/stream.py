@@ -21,10 +21,16 @@ from rpsr.io.file_kinds import expect_kind
 from rpsr.io.records import Ints
 from rpsr.logs.blocks import Block
 from rpsr.logs.columns import ROLES, Columns, ColumnsLike, ignored_note
-from rpsr.logs.csv_files import CSV_SUFFIXES, csv_blocks
 from rpsr.logs.episodes import NOTHING, Alphabet, alphabets, chunks
 from rpsr.logs.json_lines import JSON_SUFFIXES, KEYS, LogFile, StandardInput, json_blocks, size_of
-from rpsr.logs.parquet import PARQUET_SUFFIXES, RowGroups, parquet_blocks, row_groups
+from rpsr.logs.tables.csv_files import CSV_SUFFIXES, csv_blocks
+from rpsr.logs.tables.parquet import (
+    PARQUET_SUFFIXES,
+    RowGroups,
+    parquet_blocks,
+    row_count,
+    row_groups,
+)
 from rpsr.logs.trajectories import Trajectories
 
 TABLE_SUFFIXES = (*CSV_SUFFIXES, *PARQUET_SUFFIXES)
@@ -32,7 +38,7 @@ LOG_SUFFIXES = (*JSON_SUFFIXES, *TABLE_SUFFIXES)
 CHUNK = 2**18  # steps
 PARTITION = 2**20  # steps, about
 AnyFile = LogFile | RowGroups
-STEP_BYTES = 80  # of memory per step of a whole log
+STEP_BYTES = 120  # of memory per step of a whole log
 SOME = 3  # names of files in a message
 Paths = str | Path | Sequence[str | Path]
 
@@ -69,8 +75,8 @@ class LogStream:
         for file in self.files:
             for block in self._of_file(file):
                 if block.ignored:
-                    found = ignored.setdefault(ROLES if block.columns else KEYS, {})
-                    found.setdefault(block.place, set()).update(block.ignored)
+                    by_place = ignored.setdefault(ROLES if block.columns else KEYS, {})
+                    by_place.setdefault(block.place, set()).update(block.ignored)
                 yield block
         for known, places in ignored.items():
             names = sorted(set[str]().union(*places.values()) - self._noted)
@@ -100,13 +106,13 @@ class LogStream:
     @cached_property
     def _parts(self) -> dict[str, list[AnyFile]]:
         """The parts of each file, by its place."""
-        found: dict[str, list[AnyFile]] = {}
+        parts: dict[str, list[AnyFile]] = {}
         for file in self.files:
-            if isinstance(file, Path) and file.name.lower().endswith(PARQUET_SUFFIXES):
-                found[str(file)] = [*row_groups(file.absolute(), PARTITION)]
+            if isinstance(file, Path) and _is_parquet(file):
+                parts[str(file)] = [*row_groups(file.absolute(), PARTITION)]
             else:
-                found[str(file)] = [file.absolute() if isinstance(file, Path) else file]
-        return found
+                parts[str(file)] = [file.absolute() if isinstance(file, Path) else file]
+        return parts
 
     @cached_property
     def _counts(self) -> dict[str, Ints]:
@@ -130,7 +136,7 @@ class LogStream:
     def _of_file(self, file: AnyFile) -> Iterator[Block]:
         if isinstance(file, RowGroups):
             return parquet_blocks(file.path, self.columns, file)
-        if isinstance(file, Path) and file.name.lower().endswith(PARQUET_SUFFIXES):
+        if isinstance(file, Path) and _is_parquet(file):
             return parquet_blocks(file, self.columns)
         if isinstance(file, Path) and file.name.lower().endswith(CSV_SUFFIXES):
             return csv_blocks(file, self.columns)
@@ -145,6 +151,14 @@ class LogStream:
         held: list[Block] = []
         whole = [file for file in self.files if not isinstance(file, RowGroups)]
         steps, size = 0, sum(map(size_of, whole))
+        tables = [file for file in whole if isinstance(file, Path) and _is_parquet(file)]
+        rows = 0
+        for file in tables:  # before any row is read: a few bytes can stand for millions of rows
+            rows += row_count(file)
+            if rows > most:
+                return None
+            if (problem := excess(STEP_BYTES * rows, size)) is not None:
+                raise InputError(f"{rows:,} rows: {problem}", place=str(file))
         try:
             for block in self._blocks():
                 held.append(block)
@@ -156,8 +170,8 @@ class LogStream:
         except InputError:
             _ = self.names  # report errors of earlier names first
             raise
-        found = alphabets(held, self.action_names, self.observation_names)
-        return list(self._coded(held, *found))
+        names = alphabets(held, self.action_names, self.observation_names)
+        return list(self._coded(held, *names))
 
     def _coded(
         self, blocks: Iterable[Block], actions: Alphabet, observations: Alphabet
@@ -214,18 +228,22 @@ def _files(path: Path) -> Sequence[LogFile]:
     if not path.is_dir():
         expect_kind(str(path), "log")
         return [path]
-    found = sorted(file for file in path.iterdir() if not file.name.startswith("."))
+    entries = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     files = [
-        file for file in found if file.name.lower().endswith(LOG_SUFFIXES) and not file.is_dir()
+        file for file in entries if file.name.lower().endswith(LOG_SUFFIXES) and not file.is_dir()
     ]
-    others = sorted(set(found) - set(files))
+    others = sorted(set(entries) - set(files))
     if not files:
         read = f"; read {_some(others)}" if others else ""
         expected = f"expected files named {', '.join(LOG_SUFFIXES)}, not in subfolders"
-        raise InputError(f"holds no log{read}; {expected}", place=str(path))
+        raise InputError(f"contains no log{read}; {expected}", place=str(path))
     if others:
         warnings.warn(f"{path}: skipped {_some(others)}", stacklevel=4)
     return files
+
+
+def _is_parquet(file: LogFile) -> bool:
+    return file.name.lower().endswith(PARQUET_SUFFIXES)
 
 
 def _is_table(file: LogFile) -> bool:

@@ -18,7 +18,7 @@ from rpsr.errors import DataError, InputError
 from rpsr.io.records import Bools, Floats
 from rpsr.logs.parts import Chunks, cut, partitions
 from rpsr.logs.trajectories import Trajectories
-from rpsr.models.objectives import Objective
+from rpsr.models.objectives import Objective, mixed_signs
 from rpsr.models.state_sets import chosen
 
 
@@ -62,10 +62,7 @@ def check_objective(objective: Objective, chunks: Chunks) -> None:
         rewards = chunk.rewards_for("costs")
         low, high = float(rewards.min(initial=low)), float(rewards.max(initial=high))
     if low < 0 < high:
-        raise DataError(
-            f"rewards of both signs are no costs: read {low:g} and {high:g}; maximise the reward "
-            "instead"
-        )
+        raise DataError(mixed_signs(low, high))
 
 
 def task_log(log: Trajectories, objective: Objective) -> Trajectories:

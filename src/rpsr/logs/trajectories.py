@@ -209,7 +209,7 @@ class Trajectories(Shown):
 
     def to_pandas(self) -> DataFrame:
         """A pandas data frame with one row per step, as `from_frame` reads it; needs pandas."""
-        from rpsr.logs.frames import frame_of
+        from rpsr.logs.tables.frames import frame_of
 
         return frame_of(self)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, pairwise
@@ -17,12 +16,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from rpsr.errors import InputError
-from rpsr.io.files import write_whole
-from rpsr.logs.csv_files import CSV_SUFFIXES
-from rpsr.logs.csv_writer import write_csv
+from rpsr.io.files import write_bytes, write_whole
 from rpsr.logs.json_lines import JSON_SUFFIXES
-from rpsr.logs.parquet import PARQUET_SUFFIXES
-from rpsr.logs.steps import recorded, step_columns
+from rpsr.logs.tables.csv_files import CSV_SUFFIXES
+from rpsr.logs.tables.csv_writer import write_csv
+from rpsr.logs.tables.parquet import PARQUET_SUFFIXES
+from rpsr.logs.tables.steps import recorded, step_columns
 from rpsr.logs.trajectories import Trajectories
 
 ROW_GROUP = 2**17  # steps, at least
@@ -48,8 +47,8 @@ def write_logs(logs: Trajectories | Iterable[Trajectories], path: str | Path) ->
     parts = _alike([logs] if isinstance(logs, Trajectories) else logs, path)
     name = str(path).lower()
     if name == "-":
-        _write_json(parts, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        for log in parts:  # on a terminal, control characters of names are shown
+            write_bytes(path, "".join(_lines(log)).encode())
     elif name.endswith(PARQUET_SUFFIXES):
         write_whole(path, _parquet_writer(parts, path))
     else:

@@ -120,8 +120,8 @@ class Corners:
 
         By least squares, which is exact for values that a linear function has.
         """
-        found = np.linalg.lstsq(self.points, values.T, rcond=None)[0].T
-        return np.array(found, dtype=np.float64)
+        functions = np.linalg.lstsq(self.points, values.T, rcond=None)[0].T
+        return np.array(functions, dtype=np.float64)
 
     def distance(self, x: Floats) -> float:
         """The distance of x (n,) from the hull in the largest coordinate, or slightly more.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from rpsr.errors import InputError
+from rpsr.registry import did_you_mean
 
 Label = str | int
+FEW = 5  # names in a message
 
 
 class Index(int):
@@ -23,10 +24,7 @@ def index_of(names: Sequence[str], label: Label, kind: str) -> int:
     if isinstance(label, str):
         if label in names:
             return names.index(label)
-        close = get_close_matches(label, names, n=3) or list(names[:5])
-        raise InputError(
-            f"no {kind} is called {label!r}; choose from {', '.join(map(repr, close))}"
-        )
+        raise InputError(f"no {kind} is called {label!r}; {advice(label, names)}")
     try:
         index = operator.index(label)
     except TypeError:
@@ -39,6 +37,17 @@ def index_of(names: Sequence[str], label: Label, kind: str) -> int:
     return index
 
 
+def advice(name: str, names: Sequence[str]) -> str:
+    """A name to write instead of a wrong one: one that resembles it, or any."""
+    return did_you_mean(name, {one: repr(one) for one in names}) or f"the names are {_few(names)}"
+
+
+def _few(names: Sequence[str]) -> str:
+    """Some names, and how many there are."""
+    listed = ", ".join(map(repr, names[:FEW]))
+    return listed if len(names) <= FEW else f"{listed}, ... ({len(names)} in all)"
+
+
 def observed(names: Sequence[str], label: Label) -> int:
     """The index of an observation, as `index_of`, for labels from outside.
 
@@ -49,8 +58,8 @@ def observed(names: Sequence[str], label: Label) -> int:
     index = index_of(names, label, "observation")
     if isinstance(label, str | Index) or names[index] == str(index) or str(index) not in names:
         return index
-    listed = ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
     raise InputError(
         f"observation: read {label!r}, expected a name in quotes: observations are called "
-        f"{listed}, so {index} may mean {str(index)!r} or, as an index from 0, {names[index]!r}"
+        f"{_few(names)}, so {index} may mean {str(index)!r} or, as an index from 0, "
+        f"{names[index]!r}"
     )

@@ -36,7 +36,7 @@ REACHED = "reached-at-start"  # a name without blanks, which every format can st
 
 @dataclass(frozen=True)
 class Objective:
-    """What a policy is to achieve. Make one by `reach`, `total_reward`, `total_cost` or
+    """A goal of planning. Make one by `reach`, `total_reward`, `total_cost` or
     `discounted_reward`.
 
     measure: what counts. goal, avoid: sets of states, labels or observations (see `state_sets`).
@@ -129,6 +129,12 @@ def discounted_reward(
     return Objective("discounted", None, None, within, discount)
 
 
+def mixed_signs(low: float, high: float) -> str:
+    """The error for rewards that are to be costs."""
+    instead = "maximise the reward instead (--maximise reward, in Python total_reward)"
+    return f"cost: expected rewards of one sign, read {low:g} and {high:g}; {instead}"
+
+
 def _reaching(pomdp: POMDP, goal: Bools, avoid: Bools) -> Record:
     """The task of reaching a goal: 1 on entering it."""
     starts = pomdp.start > 0
@@ -198,10 +204,7 @@ def _summed(pomdp: POMDP, ends: Bools, *, costs: bool) -> Record:
     """The task of summing rewards, or costs as negative rewards, until an end."""
     old = pomdp.record.rewards
     if costs and len(old.values) and old.values.min() < 0 < old.values.max():
-        raise ModelError(
-            f"{pomdp.name}: rewards of both signs are no costs: read {old.values.min():g} and "
-            f"{old.values.max():g}; maximise the reward instead"
-        )
+        raise ModelError(f"{pomdp.name}: {mixed_signs(old.values.min(), old.values.max())}")
     record = _absorbing(pomdp.record, ends)
     table = [Fraction(0), *(old.exact or map(Fraction, old.values.tolist()))]
     values = [-abs(value) for value in table] if costs else table
@@ -224,8 +227,8 @@ def _absorbing(record: Record, ends: Bools) -> Record:
         return record
     if record.emission_by_edge:
         raise ModelError(
-            f"{record.name}: its observations depend on (s, a, s'), and none are known for staying "
-            "in a state of the goal or to avoid"
+            f"{record.name}: the states to reach or to avoid are made absorbing; this needs "
+            "observations that depend on (a, s') alone, and these depend on (s, a, s')"
         )
     n = len(record.states)
     stay = [certain_row(s, record) for s in range(n)]

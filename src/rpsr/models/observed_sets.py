@@ -30,8 +30,8 @@ def by_state(pomdp: POMDP, goal: Chosen, avoid: Chosen) -> tuple[POMDP, Bools, B
     record = pomdp.record
     if record.emission_by_edge:
         raise ModelError(
-            f"{pomdp.name}: its observations depend on (s, a, s'), so a set of observations is no "
-            "set of states; name states instead"
+            f"{pomdp.name}: its observations depend on (s, a, s'), so a set of observations is "
+            "not a set of states; name states instead"
         )
     kind = np.where(goal.observations, GOAL, np.where(avoid.observations, AVOID, NEITHER))
     n, rows = len(record.states), record.emission

@@ -84,7 +84,7 @@ def products(terms: int) -> float:
 
 def chained(*terms: int) -> float:
     """A bound on the error of sums of products of sums, each of this many products."""
-    return sum(products(each) for each in terms)
+    return sum(products(count) for count in terms)
 
 
 def weighted_mean(terms: int) -> float:

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.records import Bools
-from rpsr.models.labels import index_of
+from rpsr.models.labels import advice, index_of
 
 SetLike = str | int | Iterable[str | int]
 KINDS = ("label", "state", "observation")
 
 
 class Named(Protocol):
-    """What has names to choose from, such as a POMDP."""
+    """An object with names to choose from, such as a POMDP."""
 
     @property
     def labels(self) -> Mapping[str, Iterable[int]]:
@@ -87,7 +86,7 @@ def _items(named: Named, given: Any) -> list[str | int]:
 
 
 def _meanings(named: Named, name: str) -> list[tuple[str, str]]:
-    """What a name may mean: (kind, name without its kind)."""
+    """The meanings of a name: (kind, name without its kind)."""
     kind, colon, rest = name.partition(":")
     if colon and kind in KINDS:
         return [(kind, rest)] if rest in _names(named, kind) else []
@@ -107,13 +106,10 @@ def _add(named: Named, item: str, what: str, states: Bools, observations: Bools)
     name = item.removeprefix("!")
     meanings = _meanings(named, name)
     if not meanings:
-        every = [each for kind in KINDS for each in _names(named, kind)]
-        close = get_close_matches(name.rpartition(":")[2], every, n=3) or every[:5]
+        every = tuple(dict.fromkeys(other for kind in KINDS for other in _names(named, kind)))
         kinds = "label, state or observation" if named.states else "observation"
-        raise InputError(
-            f"{what}: no {kinds} is called {name!r}; "
-            f"choose from {', '.join(map(repr, dict.fromkeys(close)))}"
-        )
+        instead = advice(name.rpartition(":")[2], every)
+        raise InputError(f"{what}: no {kinds} is called {name!r}; {instead}")
     kind, name = meanings[0]
     if len(meanings) > 1 and kind != "label":
         raise InputError(
@@ -122,7 +118,8 @@ def _add(named: Named, item: str, what: str, states: Bools, observations: Bools)
         )
     if kind == "observation":
         if item.startswith("!"):
-            raise InputError(f"{what}: read {item!r}, expected ! before a state or a label")
+            expected = "expected ! before a state or a label, or an observation without it"
+            raise InputError(f"{what}: read {item!r}, {expected}")
         observations[named.observations.index(name)] = True
         return
     members = np.zeros(len(named.states), dtype=np.bool_)

@@ -52,7 +52,10 @@ def save_native(model: POMDP | LinearModel, path: str | Path) -> None:
     try:
         write_archive(path, *_pack(model))
     except (TypeError, ValueError) as error:  # a provenance that is not plain JSON
-        raise InputError(f"the header cannot be written: {error}", place=str(path)) from None
+        raise InputError(
+            f"read a provenance that is not plain JSON: {error}",
+            place=str(path),
+        ) from None
 
 
 def load_native(path: str | Path) -> POMDP | LinearModel:

@@ -58,12 +58,12 @@ def names_of(header: dict[str, Any], kind: str) -> tuple[str, ...]:
     """The names of one kind, without repetition; `core` and `final` may be empty."""
     names = header[kind]
     _require(isinstance(names, list), f"{kind}: read {_short(names)}, expected a list of names")
-    found = tuple(text_of(name) for name in names)
-    _require(len(set(found)) == len(found), f"{kind}: a name occurs twice")
+    texts = tuple(text_of(name) for name in names)
+    _require(len(set(texts)) == len(texts), f"{kind}: a name occurs twice")
     _require(
-        len(found) > 0 or kind in ("core", "final"), f"{kind}: read no name, expected at least one"
+        len(texts) > 0 or kind in ("core", "final"), f"{kind}: read no name, expected at least one"
     )
-    return found
+    return texts
 
 
 def labels_of(header: dict[str, Any], n_states: int) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -259,7 +259,9 @@ def _check_beliefs(model: LinearModel) -> None:
         bool((np.abs(model.normalizer - 1) <= LAW).all()),
         "the normalizer of a belief model is not all ones",
     )
-    _require(model.domain.distance(model.start) <= LAW, "the start is no belief")
+    _require(
+        model.domain.distance(model.start) <= LAW, "the start is not a probability distribution"
+    )
     match model.operators:
         case DenseOperators(matrices=matrices):
             least = float(matrices.min())

@@ -65,13 +65,13 @@ def timed(pomdp: POMDP, steps: int) -> POMDP:
 def layers_of(pomdp: POMDP, steps: int) -> list[Ints]:
     """The states that are possible after 0, 1, ... steps, ascending: those of `timed`, in order."""
     moves, n = pomdp.record.transition, len(pomdp.states)
-    each = np.diff(moves.indptr).reshape(-1, n).sum(axis=0)  # moves from each state
+    moves_from = np.diff(moves.indptr).reshape(-1, n).sum(axis=0)  # moves from each state
     source = moves.row_of_entry() % n
     now: Bools = np.zeros(n, dtype=np.bool_)
     now[pomdp.record.start.indices] = True  # also if a probability is below the range of floats
     layers, total = [np.flatnonzero(now)], 0
     for _ in range(steps):
-        total += int(each[now].sum())
+        total += int(moves_from[now].sum())
         if total > MOST_MOVES:
             raise ModelError(
                 f"{pomdp.name}: {steps} steps of {n} states are too many for a model with a clock; "

@@ -34,10 +34,10 @@ def as_policy(given: Any, model: POMDP | LinearModel, what: str = "policy") -> P
     if isinstance(given, str) and given == UNIFORM:
         return UniformPolicy(model, np.random.default_rng(0))
     begin: Any = None if isinstance(given, type) else getattr(given, "policy", None)
-    found: Any = begin() if callable(begin) and not _follows(given) else given
-    if not _follows(found):
+    policy: Any = begin() if callable(begin) and not _follows(given) else given
+    if not _follows(policy):
         raise wrong_type(given, what, _EXPECTED, "rpsr.load_policy opens files")
-    return found
+    return policy
 
 
 def _follows(given: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What the bounds of a certificate are stated for: a plan with a clock, and values above a floor.
+"""The forms of plans that a certificate bounds: a plan with a clock, and values above a floor.
 
 `rpsr.certificates.bounds` says what a floor is. With a discount, the worst reward at every step is
 one. Without, a policy may lose as much as the worst reward times the largest expected number of
@@ -55,8 +55,8 @@ def with_clock(plan: Solution, pomdp: POMDP) -> tuple[POMDP, Solution]:
             )
         family = [] if after is None else after.tolist()
         used += len(family)
-    found = ValueFunction(np.array(vectors), np.array(actions), np.array(successors))
-    return ending, replace(plan, model=ending.belief_model(), value_function=found)
+    value_function = ValueFunction(np.array(vectors), np.array(actions), np.array(successors))
+    return ending, replace(plan, model=ending.belief_model(), value_function=value_function)
 
 
 def floor_values(model: ExactModel, steps: Floats, unit: int) -> list[int]:
@@ -68,8 +68,8 @@ def floor_values(model: ExactModel, steps: Floats, unit: int) -> list[int]:
     if worst >= 0:
         return [0] * n_states
     lost = -(worst * unit / PARTS)
-    each = -(-lost.numerator // lost.denominator) + 1
-    return [-each * int(np.ceil(PARTS * MORE * count)) for count in steps.tolist()]
+    per_part = -(-lost.numerator // lost.denominator) + 1
+    return [-per_part * int(np.ceil(PARTS * MORE * count)) for count in steps.tolist()]
 
 
 def _worst(model: ExactModel) -> Fraction:

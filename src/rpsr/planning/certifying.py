@@ -108,11 +108,18 @@ def _pomdp(solution: Solution, pomdp: POMDP | None) -> POMDP:
             "model, not of the POMDP; plan on the POMDP or on its R-PSR"
         )
     if pomdp is not None and record is not None and record.digest() != pomdp.digest:
-        raise ModelError(f"no certificate: the plan is not one for {pomdp.name}")
+        raise _of_another(pomdp)
     if pomdp is not None:
         return pomdp
     assert record is not None, "one of them is given"
     return POMDP(record)
+
+
+def _of_another(pomdp: POMDP) -> ModelError:
+    return ModelError(
+        f"no certificate: the plan was made for another POMDP than {pomdp.name} (was the file "
+        "changed since planning?)"
+    )
 
 
 def _on_beliefs(solution: Solution, pomdp: POMDP) -> Solution:
@@ -120,10 +127,10 @@ def _on_beliefs(solution: Solution, pomdp: POMDP) -> Solution:
     if solution.model.record is not None:
         return solution
     if solution.model.domain.size != len(pomdp.states):
-        raise ModelError(f"no certificate: the plan is not one for {pomdp.name}")
+        raise _of_another(pomdp)
 
-    def over_states(found: ValueFunction) -> ValueFunction:
-        return replace(found, vectors=to_beliefs(solution.model, found.vectors))
+    def over_states(value_function: ValueFunction) -> ValueFunction:
+        return replace(value_function, vectors=to_beliefs(solution.model, value_function.vectors))
 
     return replace(
         solution,

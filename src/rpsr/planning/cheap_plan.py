@@ -33,5 +33,5 @@ def cheap_plan(run: Run, clock: Clock, status: Status) -> Solution | None:
     _, upper = initial_upper_bound(process, clock.share(SHARE), qmdp_values)
     value, off = process.value_at_start(blind)
     vectors, actions = process.lift(blind), np.arange(len(blind))
-    found = ValueFunction.repeating(vectors, actions, process.observations)
-    return run.solution(status, found, (value - off, upper), value=value, iterations=0)
+    value_function = ValueFunction.repeating(vectors, actions, process.observations)
+    return run.solution(status, value_function, (value - off, upper), value=value, iterations=0)

@@ -85,15 +85,15 @@ class Compressed:
             points=None,  # they are mixtures of the smaller model's corners
         )
 
-    def _up(self, found: ValueFunction, horizon: int | None, model: LinearModel) -> ValueFunction:
+    def _up(self, values: ValueFunction, horizon: int | None, model: LinearModel) -> ValueFunction:
         """Vectors of the smaller model at the POMDP's states, (K, n) -> (K, S).
 
         A look-ahead on the smaller model becomes one on the POMDP's beliefs.
         """
         least = self._least(horizon)
-        out = np.full((len(found), len(self.pomdp.states)), least)
-        out[:, self.kept] = self.reduction.lift(found.vectors)
-        return replace(found, vectors=out, ahead=None if found.ahead is None else model)
+        out = np.full((len(values), len(self.pomdp.states)), least)
+        out[:, self.kept] = self.reduction.lift(values.vectors)
+        return replace(values, vectors=out, ahead=None if values.ahead is None else model)
 
     def _least(self, horizon: int | None) -> float:
         """A number below every return; without a discount, negative rewards may add up to any."""
@@ -106,7 +106,10 @@ class Compressed:
 
 
 def compress(pomdp: POMDP) -> Compressed:
-    """The observable quotient of the POMDP without its unreachable states."""
+    """Drop the unreachable states of a POMDP, and merge states that no observation distinguishes.
+
+    Neither changes the value at the start. The result lifts solutions back to the POMDP.
+    """
     pomdp = as_pomdp(pomdp)
     kept = np.flatnonzero(reachable_states(pomdp))
     reduction = observable_quotient(restricted(pomdp, kept))

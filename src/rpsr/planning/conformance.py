@@ -55,54 +55,54 @@ def check_planner(planner: Planner, *, tolerance: float = 1e-6) -> None:
     else:
         raise AssertionError("discount 1 was accepted without a horizon")
     if horizon:
-        found = replace(given, horizon=4).solve(undiscounted, silent)
-        _check_solution(found, "one state, 4 steps")
-        off = abs(found.value - 10.0)
-        _require(off <= tolerance, f"4 rewards of 2.5: read value {found.value!r}, expected 10")
+        plan = replace(given, horizon=4).solve(undiscounted, silent)
+        _check_solution(plan, "one state, 4 steps")
+        off = abs(plan.value - 10.0)
+        _require(off <= tolerance, f"4 rewards of 2.5: read value {plan.value!r}, expected 10")
 
 
 def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance: float) -> None:
     where = str(model)
     rows: list[ProgressRow] = []
-    found = planner.solve(model, rows.append)
-    _check_solution(found, where)
+    plan = planner.solve(model, rows.append)
+    _check_solution(plan, where)
     seconds = [row.seconds for row in rows]
     _require(seconds == sorted(seconds), f"{where}: progress rows are not in order of time")
     slack = 1e-9 * max(1.0, abs(answer))  # rounding of the answer and of the check
-    _require(found.lower <= answer + slack, f"{where}: lower {found.lower!r} above {answer!r}")
-    if found.upper is not None:
-        _require(found.upper >= answer - slack, f"{where}: upper {found.upper!r} below {answer!r}")
-    if found.status.reached_goal:
-        off = abs(found.value - answer)
+    _require(plan.lower <= answer + slack, f"{where}: lower {plan.lower!r} above {answer!r}")
+    if plan.upper is not None:
+        _require(plan.upper >= answer - slack, f"{where}: upper {plan.upper!r} below {answer!r}")
+    if plan.status.reached_goal:
+        off = abs(plan.value - answer)
         _require(off <= tolerance, f"{where}: claims success, but is off by {off!r}")
-    policy = found.policy()
+    policy = plan.policy()
     check_policy(policy, model)
     worth = policy_value(policy, model)[1]
-    reached = worth >= found.lower - slack
+    reached = worth >= plan.lower - slack
     _require(reached, f"{where}: the policy's value {worth!r} is below the lower bound")
     again = planner.solve(model, silent)
-    same = again.value == found.value or not found.status.reached_goal
-    _require(same, f"{where}: a second run gave {again.value!r} instead of {found.value!r}")
+    same = again.value == plan.value or not plan.status.reached_goal
+    _require(same, f"{where}: a second run gave {again.value!r} instead of {plan.value!r}")
 
 
-def _check_solution(found: Solution, where: str) -> None:
-    n_vectors, n = found.vectors.shape if found.vectors.ndim == 2 else (0, 0)
-    n_observations = len(found.model.observations)
-    _require(found.status in Status, f"{where}: the status is {found.status!r}")
+def _check_solution(plan: Solution, where: str) -> None:
+    n_vectors, n = plan.vectors.shape if plan.vectors.ndim == 2 else (0, 0)
+    n_observations = len(plan.model.observations)
+    _require(plan.status in Status, f"{where}: the status is {plan.status!r}")
     _require(
-        n_vectors > 0 and n == found.model.dimension,
+        n_vectors > 0 and n == plan.model.dimension,
         f"{where}: vectors of shape {(n_vectors, n)}",
     )
-    _require(bool(np.isfinite(found.vectors).all()), f"{where}: a vector is not finite")
-    _require(found.actions.shape == (n_vectors,), f"{where}: {found.actions.shape} actions")
-    in_range = found.actions.min() >= 0 and found.actions.max() < len(found.model.actions)
+    _require(bool(np.isfinite(plan.vectors).all()), f"{where}: a vector is not finite")
+    _require(plan.actions.shape == (n_vectors,), f"{where}: {plan.actions.shape} actions")
+    in_range = plan.actions.min() >= 0 and plan.actions.max() < len(plan.model.actions)
     _require(bool(in_range), f"{where}: an action that does not exist")
-    shape = found.successors.shape
+    shape = plan.successors.shape
     _require(shape == (n_vectors, n_observations), f"{where}: successors of shape {shape}")
-    _require(found.lower <= found.value, f"{where}: the value is below the lower bound")
-    if found.upper is not None:
-        _require(found.lower <= found.upper, f"{where}: the bounds cross")
-    _require(found.seconds >= 0 and found.iterations >= 0, f"{where}: negative effort")
+    _require(plan.lower <= plan.value, f"{where}: the value is below the lower bound")
+    if plan.upper is not None:
+        _require(plan.lower <= plan.upper, f"{where}: the bounds cross")
+    _require(plan.seconds >= 0 and plan.iterations >= 0, f"{where}: negative effort")
 
 
 def check_policy(

@@ -66,7 +66,7 @@ def surely_reaching(moves: Sparse, n_actions: int, target: Bools) -> Bools:
 
 
 def leading_to(moves: Sparse, target: Bools, allowed: Bools | None = None) -> Bools:
-    """The states from which some policy reaches a set (k,) with positive probability, (k,).
+    """Which states can reach the target set (k,) with positive probability under some policy, (k,).
 
     moves: sparse (A * k, k), row a * k + s, or the moves (k, k) of a chain. allowed (A, k): the
     actions to consider, by default all. The set itself is included.
@@ -83,6 +83,6 @@ def leading_to(moves: Sparse, target: Bools, allowed: Bools | None = None) -> Bo
     end = np.concatenate([entries.row[used] % k, ends])
     parts = (np.ones(len(begin)), (begin, end))
     back = sp.csr_array(sp.coo_array(parts, shape=(k + 1, k + 1)))
-    found = np.zeros(k + 1, dtype=np.bool_)
-    found[breadth_first_order(back, k, return_predecessors=False)] = True
-    return found[:k]
+    leads = np.zeros(k + 1, dtype=np.bool_)
+    leads[breadth_first_order(back, k, return_predecessors=False)] = True
+    return leads[:k]

@@ -78,7 +78,7 @@ class ExactSteps:
 
     def _moves(self, action: int, state: int) -> Outcomes:
         """The moves from a state of the record to parts."""
-        record, found = self.record, Outcomes()
+        record, outcomes = self.record, Outcomes()
         moves, emission = record.transition, record.emission
         assert moves.weights is not None
         assert emission.weights is not None
@@ -94,8 +94,8 @@ class ExactSteps:
                 above = int(moves.weights[m]) * int(emission.weights[e])
                 if above:
                     part = (self.part_of[target], above, whole * half)
-                    found.setdefault(int(emission.indices[e]), []).append(part)
-        return found
+                    outcomes.setdefault(int(emission.indices[e]), []).append(part)
+        return outcomes
 
     def after(self, before: Belief, action: int, observation: int) -> Belief | None:
         """The belief after a step; None if its weights are too long."""
@@ -110,22 +110,22 @@ class ExactSteps:
         terms: Outcomes = {}
         for state, weight in zip(*before, strict=True):
             for seen, moves in self.row(action, state).items():
-                found = terms.setdefault(seen, [])
-                found += [(target, weight * above, below) for target, above, below in moves]
+                addends = terms.setdefault(seen, [])
+                addends += [(target, weight * above, below) for target, above, below in moves]
         whole, made = sum(before[1]), dict[int, tuple[Belief | None, int, int]]()
-        for seen, each in terms.items():
-            totals, common = _totals(each)
+        for seen, addends in terms.items():
+            totals, common = _totals(addends)
             made[seen] = reduced(totals), sum(totals.values()), common * whole
         return made
 
 
 def _summed(moves: Outcomes) -> dict[tuple[int, int], Fraction]:
     """The probability of each observation with each next state."""
-    found: dict[tuple[int, int], Fraction] = {}
-    for seen, each in moves.items():
-        for target, above, below in each:
-            found[seen, target] = found.get((seen, target), Fraction(0)) + Fraction(above, below)
-    return found
+    sums: dict[tuple[int, int], Fraction] = {}
+    for seen, parts in moves.items():
+        for target, above, below in parts:
+            sums[seen, target] = sums.get((seen, target), Fraction(0)) + Fraction(above, below)
+    return sums
 
 
 def _totals(terms: list[tuple[int, int, int]]) -> tuple[dict[int, int], int]:

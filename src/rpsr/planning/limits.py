@@ -28,16 +28,19 @@ PART_SECONDS = 0.1  # how long a part of compiled work should take
 FIRST_OPERATIONS = 2e7  # of a first part, before anything is measured: some hundredths of a second
 OPERATIONS_A_SECOND = 1e9  # a guess, for work that cannot be divided
 SLOWER = 200  # factor for an interpreted kernel
-HURRY = 0.5  # seconds for a solution, after Ctrl-C and while planning (see `autosave`)
+HURRY = 0.35  # seconds for a solution, after Ctrl-C and while planning (see `autosave`)
 GROWTH = 4  # the largest ratio between a part and the one before
 
 
 class LimitReached(Exception):
-    """Raised inside a planner; `status` says which limit."""
+    """Raised inside a planner; `status` says which limit.
 
-    def __init__(self, status: Status) -> None:
+    unfit: the indivisible work that would not fit into the time left, or None.
+    """
+
+    def __init__(self, status: Status, unfit: str | None = None) -> None:
         super().__init__(status.value)
-        self.status = status
+        self.status, self.unfit = status, unfit
 
 
 class MemoryTooSmall(InputError):
@@ -99,12 +102,12 @@ class Clock:
         if isinstance(self.progress, Saving):
             self.progress.offer(make)
 
-    def foresee(self, operations: float) -> None:
+    def foresee(self, operations: float, what: str = "one more step") -> None:
         """Raise `LimitReached` if indivisible work would last beyond the deadline."""
         if self.time_limit is None:
             return
         if self.seconds + operations / OPERATIONS_A_SECOND > self.time_limit:
-            raise LimitReached(Status.TIME)
+            raise LimitReached(Status.TIME, None if self.over else what)
 
     def share(self, part: float) -> Clock:
         """A clock for work that may take this part of the remaining time; other limits remain."""

@@ -68,17 +68,17 @@ class _Graph:
         self.discount = float(model.discount)
         n_states = len(model.states)
         self.root = [] if corners else self.cover_of(points.root)
-        found = set(range(n_states)) | {j for j, _ in self.root}
-        waiting = [] if corners else sorted(found)
+        reached = set(range(n_states)) | {j for j, _ in self.root}
+        waiting = [] if corners else sorted(reached)
         self.first = np.full_like(points.first, -1) if corners else points.first
         while waiting:
             p = waiting.pop()
             used = {j for j, _ in self._mixture(p)} if p >= n_states else set[int]()
             for m in self._edges(p):
                 used.update(j for j, _ in self.cover_of(int(points.child[m])))
-            waiting += sorted(used - found)
-            found |= used
-        self.kept = sorted(found)
+            waiting += sorted(used - reached)
+            reached |= used
+        self.kept = sorted(reached)
         self.place = {p: i for i, p in enumerate(self.kept)}
 
     def _edges(self, p: int) -> range:
@@ -194,7 +194,7 @@ def _stretch(check: UpperCheck, points: list[Point]) -> None:
     """Scale all weights by tiny amounts so that they cover what they should."""
     for i, point in enumerate(points):
         for action, move in enumerate(point.moves):
-            if isinstance(move, list):
+            if not isinstance(move, dict):
                 mine = {s: mass * check.scales.model for s, mass in point.belief}
                 point.moves[action] = _stretched(check, mine, move)
             elif move:
@@ -236,8 +236,8 @@ def _raised_together(check: UpperCheck, covers: Covers) -> bool:
     """All looks ahead rise by one number per unit of mass."""
     points, left = check.points, 1 - check.model.discount
     mass = [sum(amount for _, amount in point.belief) for point in points]
-    ahead = [key for key in covers if not isinstance(points[key[0]].moves[key[1]], list)]
-    mixed = [key for key in covers if isinstance(points[key[0]].moves[key[1]], list)]
+    ahead = [key for key in covers if isinstance(points[key[0]].moves[key[1]], dict)]
+    mixed = [key for key in covers if not isinstance(points[key[0]].moves[key[1]], dict)]
     for _ in range(ROUNDS):
         for i, a in mixed:
             points[i].values[a] += _lacking(check, i, a, covers)
@@ -285,7 +285,7 @@ def _first_state(point: Point) -> int:
 
 def _written(point: Point, corner: bool) -> dict[str, Any]:
     moves = [
-        move if isinstance(move, list) else {str(o): weights for o, weights in move.items()}
+        move if not isinstance(move, dict) else {str(o): weights for o, weights in move.items()}
         for move in point.moves
     ]
     written: dict[str, Any] = {"values": point.values, "moves": moves}

@@ -62,6 +62,7 @@ class Run:
         clock: Clock | None = None,
     ) -> None:
         self.planner, self.model, self.earlier = planner, model, earlier
+        self.unfit: str | None = None  # work that would not fit into the time left
         self.clock = clock or Clock(progress, planner.time_limit, planner.memory_limit)
 
     @cached_property
@@ -90,6 +91,7 @@ class Run:
         try:
             return search()
         except LimitReached as limit:
+            self.unfit = limit.unfit
             return limit.status
         except KeyboardInterrupt:
             return Status.INTERRUPTED
@@ -105,7 +107,7 @@ class Run:
     def solution(
         self,
         status: Status,
-        found: ValueFunction,
+        value_function: ValueFunction,
         bounds: tuple[float, float | None],
         *,
         value: float,
@@ -121,7 +123,7 @@ class Run:
         mistake, and remain visible. extras: results that only this planner has.
         """
         lower, upper = float(bounds[0]), None if bounds[1] is None else float(bounds[1])
-        if upper is not None and lower - upper <= ROUNDING * found.largest:
+        if upper is not None and lower - upper <= ROUNDING * value_function.largest:
             upper = max(upper, lower)
         return Solution(
             planner=self.planner.name,
@@ -132,14 +134,14 @@ class Run:
             upper=upper,
             residual=None if residual is None else float(residual),
             epsilon=None if epsilon is None else float(epsilon),
-            value_function=found,
+            value_function=value_function,
             iterations=iterations,
             seconds=self.clock.seconds,
             horizon=getattr(self.planner, "horizon", None),
             seed=getattr(self.planner, "seed", None),
             trace=tuple(self.clock.rows),
             stages=stages,
-            extras=extras,
+            extras=extras if self.unfit is None else extras | {"unfit": self.unfit},
         )
 
 
@@ -185,10 +187,10 @@ class BasePlanner(ABC):
             try:
                 return self.plan(run)
             except KeyboardInterrupt:  # before the planner has a solution
-                found = cheap_plan(run, run.clock.hurried(), Status.INTERRUPTED)
-                if found is None:
+                plan = cheap_plan(run, run.clock.hurried(), Status.INTERRUPTED)
+                if plan is None:
                     raise
-                return found
+                return plan
 
     def _check(self) -> None:
         """Refuse hyper-parameters that are not numbers, or not whole where they must be."""

@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 
 
 class Status(Enum):
-    """Why planning stopped; the text says what to do next."""
+    """Why planning stopped.
 
-    SOLVED = "solved: the value is proven to the requested precision"
+    The value of each member is a sentence; after a limit, it also says what to do next.
+    """
+
+    SOLVED = "solved: the value is proven to the precision of epsilon, as given or by default"
     EXACT = "solved exactly: finitely many reachable states, solved to machine precision"
     ROUNDING = "solved as far as floats allow: the remaining gap is rounding error"
     HORIZON = "solved: the plan is exact for the whole horizon"
@@ -146,6 +149,17 @@ class Solution(Shown):
         return None if self.upper is None else self.upper - self.lower
 
     @property
+    def message(self) -> str:
+        """Why planning stopped, and what to do next."""
+        unfit = self.extras.get("unfit")
+        if unfit is None or self.status is not Status.TIME:
+            return self.status.value
+        return (
+            f"stopped before the time limit: {unfit} would not fit into the time left; the bounds "
+            "hold; allow more to narrow the gap"
+        )
+
+    @property
     def undiscounted(self) -> bool:
         """Whether it is a plan for an infinite horizon without a discount."""
         discount = self.model.discount
@@ -180,7 +194,7 @@ class Solution(Shown):
             ("value", f"{self.value:.9g}"),
             ("bounds", between),
             *error,
-            ("status", self.status.value),
+            ("status", self.message),
             ("vectors", str(len(self.value_function))),
             ("effort", effort),
         ]

@@ -87,12 +87,12 @@ class SupportGraph:
 
 def bits_of(support: int) -> list[int]:
     """The states of a support, in order."""
-    found: list[int] = []
+    states: list[int] = []
     while support:
         lowest = support & -support
-        found.append(lowest.bit_length() - 1)
+        states.append(lowest.bit_length() - 1)
         support ^= lowest
-    return found
+    return states
 
 
 def support_graph(pomdp: POMDP, goal: Bools, avoid: Bools, limit: int) -> SupportGraph:
@@ -144,10 +144,10 @@ def _bits(states: Bools) -> int:
 def _outcomes(pomdp: POMDP) -> list[list[Outcomes]]:
     """For each state and action the states that may follow with each observation."""
     record = pomdp.record
-    found: list[list[Outcomes]] = [[{} for _ in pomdp.actions] for _ in pomdp.states]
+    outcomes: list[list[Outcomes]] = [[{} for _ in pomdp.actions] for _ in pomdp.states]
     cells = record.outcome_cells(*record.outcome_entries())
     columns = (cells.action, cells.state, cells.next_state, cells.observation)
     for a, s, following, o in zip(*(column.tolist() for column in columns), strict=True):
-        here = found[s][a]
+        here = outcomes[s][a]
         here[o] = here.get(o, 0) | 1 << following
-    return found
+    return outcomes

@@ -46,26 +46,26 @@ def solve_task_that_ends(
         other["faces"] = False  # a plan proven on faces only needs the model to look ahead
     if earlier is not None:
         earlier = replace(earlier, vectors=form.forth(earlier.vectors))
-    found = solve(replace(planner, **other), form.model, _Scaled(progress, form, model), earlier)
-    return _back(found, form, model)
+    solution = solve(replace(planner, **other), form.model, _Scaled(progress, form, model), earlier)
+    return _back(solution, form, model)
 
 
-def _back(found: Solution, form: DiscountedForm, model: LinearModel) -> Solution:
+def _back(solution: Solution, form: DiscountedForm, model: LinearModel) -> Solution:
     """The plan for the task."""
     longest = float(form.weights.max(initial=1.0))
-    extras = dict(found.extras)
+    extras = dict(solution.extras)
     if "bound" in extras:
         extras["bound"] = form.back(extras["bound"])
     return replace(
-        found,
+        solution,
         model=model,
-        value=found.value * form.whole,
-        lower=found.lower * form.whole - form.margin,
-        upper=None if found.upper is None else found.upper * form.whole + form.margin,
-        residual=None if found.residual is None else found.residual * longest,
-        epsilon=None if found.epsilon is None else found.epsilon * longest + form.margin,
-        value_function=replace(found.value_function, vectors=form.back(found.vectors)),
-        trace=tuple(_row(row, form) for row in found.trace),
+        value=solution.value * form.whole,
+        lower=solution.lower * form.whole - form.margin,
+        upper=None if solution.upper is None else solution.upper * form.whole + form.margin,
+        residual=None if solution.residual is None else solution.residual * longest,
+        epsilon=None if solution.epsilon is None else solution.epsilon * longest + form.margin,
+        value_function=replace(solution.value_function, vectors=form.back(solution.vectors)),
+        trace=tuple(_row(row, form) for row in solution.trace),
         extras=extras,
     )
 

@@ -47,16 +47,16 @@ def psr(
     rewards (n, A), in the core's coordinates: replace the least-squares approximation of the
     POMDP's rewards.
     """
-    found = _core_of(pomdp, "psr", search, core, exact)
-    model = predictive_model(pomdp, found)
+    chosen = _core_of(pomdp, "psr", search, core, exact)
+    model = predictive_model(pomdp, chosen)
     if rewards is None:
         return model
     given = np.asarray(rewards, dtype=np.float64)
-    if given.shape != (found.rank, len(pomdp.actions)):
-        expected = (found.rank, len(pomdp.actions))
+    if given.shape != (chosen.rank, len(pomdp.actions)):
+        expected = (chosen.rank, len(pomdp.actions))
         raise InputError(f"rewards: read shape {given.shape}, expected {expected}")
-    coordinates = found.coordinates @ given
-    off = off_at_corners(found, coordinates, found.outcomes @ given)
+    coordinates = chosen.coordinates @ given
+    off = off_at_corners(chosen, coordinates, chosen.outcomes @ given)
     return replace(model, rewards=coordinates, reward_error=off)
 
 

@@ -24,6 +24,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.labels import index_of
 from rpsr.models.pomdp import POMDP
+from rpsr.predictive.certainty import certainty
 from rpsr.predictive.futures import (
     ZETA,
     Future,
@@ -87,15 +88,15 @@ class Core(Shown):
 
     def title(self) -> str:
         """A description in one line."""
-        known = "certified" if self.certified else "in floats"
+        known = certainty(self.certified, self.error_probability)
         return f"{self.kind} core: rank {self.rank}, {len(self.basis)} states, {known}"
 
     def facts(self) -> list[tuple[str, str]]:
         """The members, and whether the rewards lie in their span."""
-        found = some([str(member) for member in self.members]) or "not searched for"
+        members = some([str(member) for member in self.members]) or "not searched for"
         actions = counted(len(self.rewards_inside), "action")
         return [
-            ("tests" if self.kind == "psr" else "intents", found),
+            ("tests" if self.kind == "psr" else "intents", members),
             ("rewards in the span", f"{int(self.rewards_inside.sum())} of {actions}"),
             ("seconds", f"{self.seconds:.3g}"),
         ]
@@ -153,8 +154,8 @@ def _find(
     began = time.perf_counter()
     rewards = kind == "rpsr"
     if pomdp.exact if exact is None else exact:
-        found = certified_core(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
-        return _certified(pomdp, kind, search, found.members, found, began, seed)
+        proof = certified_core(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
+        return _certified(pomdp, kind, search, proof.members, proof, began, seed)
     basis, alike, margin = closure_basis(pomdp, rewards=rewards, seed=seed)
     if not is_clear(margin):
         raise ModelError(
@@ -306,15 +307,16 @@ def _certified_basis(
     blocks = proof.labels
     if rank == int(blocks.max()) + 1:
         return block_basis(blocks), blocks, 0.0  # the columns are constant on blocks, to the bit
-    found = rational_basis(proof.spans)
-    if found is None:
+    candidate = rational_basis(proof.spans)
+    if candidate is None:
         basis, alike, _ = closure_basis(pomdp, rewards=kind == "rpsr", seed=seed)
-        found = basis, alike, GROWTH * leak(pomdp, basis)
-    if found[0].shape[1] != rank or leak(pomdp, found[0]) > TOLERANCE:
+        candidate = basis, alike, GROWTH * leak(pomdp, basis)
+    if candidate[0].shape[1] != rank or leak(pomdp, candidate[0]) > TOLERANCE:
         raise ModelError(
-            f"{pomdp.name}: the rank is {rank}, but floats find no reliable basis of the span"
+            f"{pomdp.name}: the rank is {rank}, but rounding errors prevent a basis of that rank; "
+            "use the POMDP itself, which needs none"
         )
-    return found
+    return candidate
 
 
 def _outcome_matrix(pomdp: POMDP, members: tuple[Member, ...]) -> Floats:

@@ -49,26 +49,26 @@ def save_rank_certificate(
 
 
 def _line(pomdp: POMDP, kind: str, seed: int) -> dict[str, Any]:
-    found = certified_core(pomdp, rewards=kind == "rpsr", seed=seed)
-    labels, basis = found.labels, None
-    if found.rank <= int(labels.max()):
+    core = certified_core(pomdp, rewards=kind == "rpsr", seed=seed)
+    labels, basis = core.labels, None
+    if core.rank <= int(labels.max()):
         for primes in PRIMES:
-            rows = rational_rows(found.spans, primes)
+            rows = rational_rows(core.spans, primes)
             if rows is not None:
                 break
         else:
             raise ModelError(
-                f"{pomdp.name}: no certificate: the {kind} rank is {found.rank}, and the "
+                f"{pomdp.name}: no certificate: the {kind} rank is {core.rank}, and the "
                 "rationals of a basis of the span are too long"
             )
         exact, labels = rows
         basis = [[str(entry) for entry in row] for row in exact]
     return {
         "kind": kind,
-        "rank": found.rank,
-        "modulus": int(found.primes[0]),
-        "members": [[[list(step) for step in m.interactions], m.action] for m in found.members],
+        "rank": core.rank,
+        "modulus": int(core.primes[0]),
+        "members": [[[list(step) for step in m.interactions], m.action] for m in core.members],
         "blocks": labels.tolist(),
         "basis": basis,
-        "inside": [bool(inside) for inside in found.rewards_inside],
+        "inside": [bool(inside) for inside in core.rewards_inside],
     }

@@ -131,11 +131,11 @@ def _agreed(
             continue
         if not asked.sound(model):
             raise ModelError(f"{asked.pomdp.name}: the core of intents belongs to another model")
-        found, chance = answer(asked, _Reduced(model, start), rng)
-        if answers and found != answers[0]:  # a prime was unlucky: start again
+        proposed, chance = answer(asked, _Reduced(model, start), rng)
+        if answers and proposed != answers[0]:  # a prime was unlucky: start again
             answers, error, starts = [], 1.0, starts + 1
             continue
-        answers.append(found)
+        answers.append(proposed)
         error *= min(1.0, chance)
         if error <= ERROR:
             break

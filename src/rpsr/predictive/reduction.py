@@ -34,10 +34,11 @@ from rpsr.predictive.rank.closure import TOLERANCE, close, is_clear
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """A smaller model, and the maps down and up.
+    """A model reduced to fewer dimensions, with the maps between both.
 
-    model: of dimension k. basis (m, k): orthonormal, from the m coordinates of the larger model.
-    margin: smallest kept and largest dropped direction, if decided in floats.
+    model: the smaller model, of dimension k. basis (m, k): orthonormal columns in the m coordinates
+    of the larger model. margin: the sizes of the smallest kept and the largest dropped direction of
+    a `reachable_restriction`; else None.
     """
 
     model: LinearModel

@@ -26,6 +26,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
+from rpsr.predictive.certainty import certainty
 from rpsr.predictive.core import Core, find_core
 from rpsr.predictive.projection import EXACT_WORK, block_means, exact_residuals, on_blocks
 from rpsr.predictive.rank.modular_search import Spans
@@ -132,7 +133,7 @@ class Accuracy(Shown):
             ("accurate (reachable)", "yes" if self.accurate_reachable else "no"),
             ("d_inf", f"{self.d_inf:.6g}"),
             ("error along histories", f"mean {mean:.4g}, largest {largest:.4g}"),
-            ("decided", "in exact arithmetic" if self.certified else "in floats"),
+            ("certainty", certainty(self.certified, self.error_probability)),
         ]
 
 
@@ -164,8 +165,8 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     lost = float(np.abs(pomdp.R - reconstruct(intents, pomdp.R)).max())
     if (tests.rank == intents.rank) != tests.accurate:  # equivalent, by the theorem
         raise ModelError(
-            f"{pomdp.name}: in floating point the ranks and the reward test disagree; use exact "
-            "arithmetic (leave out --float; exact=True in Python)"
+            f"{pomdp.name}: in floats, the ranks of the PSR and the R-PSR contradict the reward "
+            "errors of the PSR; use exact arithmetic (leave out --float; exact=True in Python)"
         )
     deadline.begin("measuring the errors of rewards")
     size = float(np.abs(pomdp.R).max())
@@ -223,14 +224,14 @@ def reward_errors(
     if on_blocks(core):
         return _block_errors(pomdp, core.blocks, chosen)
     errors = np.zeros(pomdp.R.shape)
-    found = _rational_errors(pomdp, core, chosen, spans) if core.certified else None
-    if found is None:
+    chosen_errors = _rational_errors(pomdp, core, chosen, spans) if core.certified else None
+    if chosen_errors is None:
         noise = max(NOTHING, 10 * core.error)
         noise = noise if noise <= NOISE else NOTHING
-        found = _float_errors(pomdp.R[chosen], core.basis[chosen], noise)
-    if found is None:
+        chosen_errors = _float_errors(pomdp.R[chosen], core.basis[chosen], noise)
+    if chosen_errors is None:
         return None
-    errors[chosen] = found
+    errors[chosen] = chosen_errors
     if core.certified:
         errors[:, core.rewards_inside] = 0
     return errors
@@ -300,12 +301,12 @@ def _rational_errors(pomdp: POMDP, core: Core, chosen: Bools, spans: Spans | Non
         return None
     known = Spans.of(pomdp, rewards=core.kind == "rpsr") if spans is None else spans
     tried = (rational_rows(known, k) for k in PRIMES)
-    found = next((rows for rows in tried if rows is not None), None)
-    if found is None:
+    echelon = next((rows for rows in tried if rows is not None), None)
+    if echelon is None:
         return None
     states, exact = np.flatnonzero(chosen).tolist(), pomdp.exact_rewards()
-    places = found[1][chosen].tolist()
-    vectors = [[row[place] for place in places] for row in found[0]]
+    places = echelon[1][chosen].tolist()
+    vectors = [[row[place] for place in places] for row in echelon[0]]
     targets = [[exact[s][a] for s in states] for a in range(len(pomdp.actions))]
     left = exact_residuals(vectors, targets)
     return None if left is None else np.array([[float(abs(x)) for x in row] for row in left]).T

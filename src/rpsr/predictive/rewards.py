@@ -62,10 +62,10 @@ def least_largest_error(core: Core, rewards: Floats) -> float:
     cost = np.append(np.zeros(core.basis.shape[1]), 1.0)
     least, size = 0.0, float(np.abs(rewards).max()) or 1.0
     for column in rewards.T / size:  # solvers treat very large numbers as infinite
-        found: Any = linprog(cost, errors, np.append(column, -column), bounds=(None, None))
-        if not found.success:
-            raise ModelError(f"the linear program for the smallest error failed: {found.message}")
-        least = max(least, float(found.fun))
+        optimum: Any = linprog(cost, errors, np.append(column, -column), bounds=(None, None))
+        if not optimum.success:
+            raise ModelError(f"the linear program for the smallest error failed: {optimum.message}")
+        least = max(least, float(optimum.fun))
     return least * size
 
 
@@ -77,10 +77,17 @@ def _fit(core: Core, rewards: Floats, weights: Floats | None) -> Floats:
     weights = np.asarray(weights, dtype=np.float64)
     sound = weights.shape == (len(rewards),) and np.isfinite(weights).all()
     if not sound or weights.min() < 0 or not weights.any():
-        raise InputError(f"weights: expected {len(rewards)} non-negative numbers, not all zero")
+        expected = f"expected {len(rewards)} non-negative numbers, not all zero"
+        raise InputError(f"weights: read {_summary(weights)}, {expected}")
     root = np.sqrt(weights)
     fitted = np.linalg.lstsq(root[:, None] * core.basis, root[:, None] * rewards, rcond=None)[0]
     return np.asarray(fitted, dtype=np.float64)
+
+
+def _summary(array: Floats) -> str:
+    """The shape of an array, and the range of its numbers."""
+    shape = f"shape {array.shape}"
+    return f"{shape}, from {array.min():g} to {array.max():g}" if array.size else shape
 
 
 def _checked(core: Core, rewards: Floats) -> Floats:

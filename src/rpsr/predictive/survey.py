@@ -23,7 +23,7 @@ from rpsr.parallel import AGAIN, spread
 from rpsr.predictive.reward_accuracy import accuracy
 from rpsr.row_file import RowFile
 from rpsr.shards import SURVEY_KEY, Manifest, Shard
-from rpsr.sources import load_pomdp
+from rpsr.sources import NATIVE_SUFFIX, load_pomdp
 
 
 class Row(TypedDict):
@@ -79,6 +79,8 @@ class Options:
 
 DEFAULT = Options()
 QUESTION = ("source", "stamp")  # tells recorded rows apart
+TEXT_SUFFIXES = (".pomdp", ".pomdpx", ".prism", ".drn")  # of models, also with .gz
+IN_FOLDERS = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), NATIVE_SUFFIX)
 KILLED = (
     f"{1 + AGAIN} processes that worked on it were killed, perhaps for memory; try again with "
     "fewer jobs or larger workers"
@@ -101,21 +103,21 @@ def survey_row(source: str, options: Options = DEFAULT, folder: str = "") -> Row
         row["states"], row["actions"] = len(pomdp.states), len(pomdp.actions)
         row["observations"] = len(pomdp.observations)
         row["warnings"] = [warning.replace(path, source) for warning in pomdp.warnings]
-        found = accuracy(pomdp, exact=options.exact, time_limit=options.time_limit)
-        row["psr_rank"], row["rpsr_rank"] = found.psr.rank, found.rpsr.rank
-        row["accurate"], row["accurate_reachable"] = found.accurate, found.accurate_reachable
-        row["d_inf"], row["rel_d_inf"] = found.d_inf, found.rel_d_inf
+        measured = accuracy(pomdp, exact=options.exact, time_limit=options.time_limit)
+        row["psr_rank"], row["rpsr_rank"] = measured.psr.rank, measured.rpsr.rank
+        row["accurate"], row["accurate_reachable"] = measured.accurate, measured.accurate_reachable
+        row["d_inf"], row["rel_d_inf"] = measured.d_inf, measured.rel_d_inf
         row["d_inf_by_action"] = dict(
-            zip(pomdp.actions, found.d_inf_by_action.tolist(), strict=True)
+            zip(pomdp.actions, measured.d_inf_by_action.tolist(), strict=True)
         )
-        row["d_inf_reachable"], row["rpsr_d_inf"] = found.d_inf_reachable, found.rpsr_d_inf
-        row["history_error"] = dict(zip(("mean", "max"), found.history_error, strict=True))
-        row["merged_states"] = found.merged_states
-        row["merged_groups"] = found.merged_groups
-        row["merges"] = [f"{merge}{merge.remark}" for merge in found.merges]
-        row["certified"], row["error_probability"] = found.certified, found.error_probability
-        row["margin"] = margin_document(found.margin)
-        row["note"] = found.note
+        row["d_inf_reachable"], row["rpsr_d_inf"] = measured.d_inf_reachable, measured.rpsr_d_inf
+        row["history_error"] = dict(zip(("mean", "max"), measured.history_error, strict=True))
+        row["merged_states"] = measured.merged_states
+        row["merged_groups"] = measured.merged_groups
+        row["merges"] = [f"{merge}{merge.remark}" for merge in measured.merges]
+        row["certified"], row["error_probability"] = measured.certified, measured.error_probability
+        row["margin"] = margin_document(measured.margin)
+        row["note"] = measured.note
     except RpsrError as error:
         row["error"] = str(error).replace(path, source)
         row["limit"] = "time" if isinstance(error, TimeLimitReached) else None
@@ -143,7 +145,7 @@ def _stamp(path: str, options: Options, source: str = "") -> str:
 
 
 def _asked(options: Options) -> str:
-    """What rows depend on, other than their sources."""
+    """The settings that rows depend on, besides their sources."""
     return f"{__version__} {options}"
 
 
@@ -218,17 +220,19 @@ def _rows(sources: list[str], options: Options, executor: Executor | None) -> It
 
 def expand_sources(sources: Iterable[str]) -> list[str]:
     """Sources, with every folder replaced by the model files in it, by name."""
-    found: list[str] = []
+    expanded: list[str] = []
     for source in sources:
         folder = Path(source)
         if _is(Path.is_dir, folder):
-            files = sorted(str(p) for p in folder.iterdir() if ".pomdp" in p.name.lower())
+            files = sorted(str(p) for p in folder.iterdir() if p.name.lower().endswith(IN_FOLDERS))
             if not files:
-                raise InputError("is a folder without .pomdp files", place=source)
-            found += files
+                named = ", ".join((*TEXT_SUFFIXES, NATIVE_SUFFIX))
+                expected = f"expected files named {named}, not in subfolders"
+                raise InputError(f"contains no model file; {expected}", place=source)
+            expanded += files
         else:
-            found.append(source)
-    return found
+            expanded.append(source)
+    return expanded
 
 
 def domain_name(source: str) -> str:

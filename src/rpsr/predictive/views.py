@@ -118,7 +118,7 @@ def in_coordinates(coordinates: Floats, columns: Floats) -> Floats:
     condition = float(np.linalg.cond(coordinates))
     if not condition <= WORST_CONDITION:
         raise ModelError(
-            f"the condition number of U is {condition:.2g}: too large for core coordinates in "
-            "floats; the model's own coordinates are reliable"
+            f"the outcome matrix U has condition number {condition:.2g}, too large for core "
+            "coordinates in floats; use the model's own coordinates instead"
         )
     return np.asarray(np.linalg.solve(coordinates, columns), dtype=np.float64)

@@ -11,11 +11,12 @@ from matplotlib.ticker import LogFormatter, MaxNLocator, NullFormatter
 
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
-from rpsr.learning.learned import Learned
 from rpsr.learning.plan_choice.choice import Choice
 from rpsr.learning.plan_choice.off_policy import OffPolicyEstimate
+from rpsr.learning.promises.promise import ASSUMED
 from rpsr.learning.promises.safe import SafeChoice
-from rpsr.learning.spectral.enough import GROUPS, Enough
+from rpsr.learning.result import TOO_SHORT, Learned
+from rpsr.learning.spectral.psr_verdict import GROUPS, Enough
 from rpsr.logs.census import Census
 from rpsr.models.renaming import END
 from rpsr.predictive.futures import NOTATION
@@ -32,7 +33,7 @@ VISIBLE = 1e-4  # of the largest singular value: below, only rounding
 
 def learning_page(learned: Learned, source: str) -> Page:
     """All diagnostics of a learned model, on one page."""
-    found = learned.findings
+    findings = learned.findings
     sections: list[Section] = []
     if learned.choice is not None:
         sections.append(Section("The best plan", _choice(learned)))
@@ -45,13 +46,13 @@ def learning_page(learned: Learned, source: str) -> Page:
         Section("The log", _shown(learned.census, learned.model.observations)),
         Section("Held-out episodes", _held_out(learned.heldout)),
     ]
-    if found.spectrum is not None and len(found.spectrum.singular_values):
-        sections.append(Section("Rank", _rank(found.spectrum)))
-    if found.core is not None:
-        sections.append(Section("Core intents", _core(found.core)))
+    if findings.spectrum is not None and len(findings.spectrum.singular_values):
+        sections.append(Section("Rank", _rank(findings.spectrum)))
+    if findings.core is not None:
+        sections.append(Section("Core intents", _core(findings.core)))
     sections.append(Section("Overlap", _overlap(learned)))
-    if found.candidates:
-        sections.append(Section("Candidates", _candidates(found)))
+    if findings.candidates:
+        sections.append(Section("Candidates", _candidates(findings)))
     return Page(
         title=f"A model learned from {source}",
         sections=tuple(sections),
@@ -68,19 +69,23 @@ _TONES: dict[str, tuple[Tone, str]] = {
 
 
 def verdict_card(learned: Learned) -> Card:
-    """What the chosen policy is promised to earn, why it may fail, and whether a PSR is enough."""
-    found, choice, digits = learned.psr_enough, learned.choice, learned.census.digits
-    tone, badge = ("open", "PSR: not tested") if found is None else _TONES[found.verdict]
+    """The promise of the chosen policy, reasons for doubt, and whether a PSR is enough."""
+    psr_enough, choice, digits = learned.psr_enough, learned.choice, learned.census.digits
+    tone, badge = ("open", "PSR: not tested") if psr_enough is None else _TONES[psr_enough.verdict]
     enough = "The log is too short to test whether a PSR is enough."
-    if found is not None:
-        enough = f"Is a PSR enough? **{found.verdict.capitalize()}**: {found.words}."
+    if psr_enough is not None:
+        enough = f"Is a PSR enough? **{psr_enough.verdict.capitalize()}**: {psr_enough.words}."
     size = f"rank {learned.findings.rank}, from {counted(learned.episodes, 'episode')}"
+    # The card says in its own words that a log is too short to test whether a PSR is enough.
+    doubts = [f"- {plain(line)}" for line in learned.warnings() if line != TOO_SHORT]
     if choice is None:
+        listed = "**Warnings:**\n\n" + "\n".join(doubts) + "\n\n" if doubts else ""
+        how = "To plan a policy, too: `rpsr learn LOG -o MODEL --plan policy.json`."
         return Card(
-            tone,
+            "bad" if learned.reasons else tone,
             badge,
             f"A model was learned ({size}); no policy was planned.",
-            f"{enough}\n\nTo plan a policy, too: `rpsr learn LOG -o MODEL --plan policy.json`.",
+            f"{listed}{enough}\n\n{how}",
         )
     safe = learned.safe
     assert safe is not None, "a plan has a promise"
@@ -91,7 +96,7 @@ def verdict_card(learned: Learned) -> Card:
         ("at most", f"{promise.high:.{digits}g}"),
         (
             "the behaviour policy",
-            f"about {logged.value:.{digits}g}, at least {logged.low:.{digits}g}",
+            f"about {logged.about(digits)}, at least {logged.low:.{digits}g}",
         ),
     ]
     if promise.in_models is not None:
@@ -99,16 +104,10 @@ def verdict_card(learned: Learned) -> Card:
         facts.append(("in models of the log", f"{low} to {high}"))
     if chosen.off_policy is not None and safe.index == 0:  # the policy is that of the plan
         facts.append(_off_policy(chosen.off_policy))
-    doubts = [
-        chosen.doubt if safe.index == 0 else "",
-        safe.warning(digits),
-        *(reason.words for reason in learned.reasons),
-    ]
-    doubts = [f"- {plain(doubt)}" for doubt in doubts if doubt]
     listed = "**Do not trust this number yet:**\n\n" + "\n".join(doubts) + "\n\n" if doubts else ""
     title = (
         f"The chosen policy is promised to earn at least {promise.low:.{digits}g} and about "
-        f"{promise.value:.{digits}g}, discounted, over the whole task (level {promise.level:.4g})"
+        f"{promise.about(digits)}, discounted, over the whole task (level {promise.level:.4g})"
         f"{', ' if learned.continued else ''}{learned.continued}."
     )
     if promise.vacuous:
@@ -122,11 +121,11 @@ def verdict_card(learned: Learned) -> Card:
     )
 
 
-def _off_policy(found: OffPolicyEstimate) -> tuple[str, str]:
+def _off_policy(estimate: OffPolicyEstimate) -> tuple[str, str]:
     """The off-policy value of a plan: of fewer steps than a promise."""
-    if found.steps == 0:
-        return "off-policy value", plain(str(found))
-    return "off-policy value", f"{found.interval}, {found.over} only, not comparable"
+    if estimate.steps == 0:
+        return "off-policy value", plain(str(estimate))
+    return "off-policy value", f"{estimate.interval}, {estimate.over} only, not comparable"
 
 
 def _facts(rows: Iterable[tuple[str, Any]]) -> Table:
@@ -205,20 +204,20 @@ def _overlap(learned: Learned) -> tuple[Block, ...]:
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective sample size over the number of steps", overlap.effective),
-        ("share of frequent (action, observation) pairs without some next action", overlap.unseen),
+        ("share of frequent interactions without some next action", overlap.unseen),
     )
     return Text(words), _facts(rows)
 
 
-def _candidates(found: Findings) -> tuple[Block, ...]:
+def _candidates(findings: Findings) -> tuple[Block, ...]:
     words = (
         "Of the models within one standard error of the best on held-out episodes, the smallest is "
         "chosen."
     )
-    if found.caution.warning:
-        words += f" In it, **{found.caution.warning}**."
+    if findings.caution.warning:
+        words += f" In it, **{findings.caution.warning}**."
     columns = ("states", "held-out log-likelihood per episode", "behind the best by")
-    rows = tuple((size.states, size.loglik, size.behind) for size in found.candidates)
+    rows = tuple((size.states, size.loglik, size.behind) for size in findings.candidates)
     return Text(words), Table("", columns, rows)
 
 
@@ -247,7 +246,8 @@ def _choice(learned: Learned) -> tuple[Block, ...]:
 def _promises(learned: Learned, safe: SafeChoice) -> tuple[Block, ...]:
     promise, doubts, digits = safe.chosen.promise, learned.reasons, learned.census.digits
     text = (
-        "What each policy will earn on the true system, discounted, by the log and models of it. "
+        "What each policy will earn on the true system, discounted, by the log and models of it, "
+        f"**{ASSUMED}**. An expert who sees more than the log breaks this, and no test shows it. "
         "Each bound "
         f"is meant to hold with probability {promise.level:.4g}, under the assumptions of its "
         "method; the documentation of learning says how often that was so. "
@@ -269,8 +269,11 @@ def _promises(learned: Learned, safe: SafeChoice) -> tuple[Block, ...]:
         listed = "".join(f"\n- {plain(one.words)}: {plain(one.advice)}" for one in doubts)
         text += f"\n\nWhy it may fail, and what to do:\n{listed}"
     formats = ("", *(f".{digits}g",) * 3, "", "")
-    rows = tuple(safe.summary(bool(learned.continued)))
-    return Text(text), Table("", safe.COLUMNS, rows, formats=formats)
+    rows = tuple(
+        tuple("-" if cell is None else cell for cell in row)
+        for row in safe.summary(bool(learned.continued))
+    )
+    return Text(text), Table("", safe.COLUMNS, rows, align="lrrrll", formats=formats)
 
 
 def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
@@ -311,16 +314,16 @@ def _calibration(bins: np.ndarray) -> Block:
     )
 
 
-def _enough(found: Enough | None) -> Block:
-    if found is None:
+def _enough(enough: Enough | None) -> Block:
+    if enough is None:
         return Text(
             f"The log is too short to test this: expected at least {GROUPS} episodes, or stretches "
             "of long ones, of three steps or more each."
         )
     return Text(
-        f"Verdict on a PSR's state: **{found.verdict}**, {found.words}. The error of its expected "
-        f"rewards is estimated at {found.reward_error:.3g} (root mean square); at the ends of the "
-        "interval it is smaller or larger."
+        f"Verdict on a PSR's state: **{enough.verdict}**, {enough.words}. The error of its "
+        f"expected rewards is estimated at {enough.reward_error:.3g} (root mean square); at the "
+        "ends of the interval it is smaller or larger."
     )
 
 

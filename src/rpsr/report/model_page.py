@@ -60,12 +60,12 @@ def model_page(
     """
     source = shlex.quote(source or pomdp.name)
     try:
-        found = accuracy(pomdp, seed=seed)
+        measured = accuracy(pomdp, seed=seed)
     except ModelError as error:
         return _undecided(pomdp, str(error), story, source, time_limit, progress)
     tests, intents = (
         core if core.members else find_core(pomdp, core.kind, seed=seed)
-        for core in (found.psr, found.rpsr)
+        for core in (measured.psr, measured.rpsr)
     )
     models: dict[str, LinearModel] = {
         "POMDP": pomdp.belief_model(),
@@ -77,14 +77,14 @@ def model_page(
     sections = [
         Section(
             "Rewards of the PSR",
-            (Text(verdict(found)), *_merges(found), *_rewards(pomdp, found)),
+            (Text(verdict(measured)), *_merges(measured), *_rewards(pomdp, measured)),
         ),
         Section("Plans on each model", planning_blocks(plans, source)),
         Section("Step through a history", _stepping(pomdp, models, plans)),
-        Section("Sizes and errors", (_facts(pomdp, found), *_warnings(pomdp))),
+        Section("Sizes and errors", (_facts(pomdp, measured), *_warnings(pomdp))),
         Section("Core tests and core intents", (*_core(pomdp, tests), *_core(pomdp, intents))),
     ]
-    card = verdict_card(found, plans, source)
+    card = verdict_card(measured, plans, source)
     progress(STAGES[-1])
     return _page(pomdp, story, card, sections), dict(plans.solutions)
 
@@ -119,7 +119,7 @@ def _page(pomdp: POMDP, story: str, card: Card, sections: list[Section]) -> Page
     )
 
 
-def _facts(pomdp: POMDP, found: Accuracy | None) -> Table:
+def _facts(pomdp: POMDP, measured: Accuracy | None) -> Table:
     low, high = float(pomdp.outcomes.reward.min()), float(pomdp.outcomes.reward.max())
     rows: tuple[tuple[str, Cell], ...] = (
         ("states", len(pomdp.states)),
@@ -128,22 +128,22 @@ def _facts(pomdp: POMDP, found: Accuracy | None) -> Table:
         ("discount", "none given" if pomdp.discount is None else f"{pomdp.discount:g}"),
         ("rewards", f"{low:g} to {high:g}"),
     )
-    if found is not None:
-        rows += _measured(found)
+    if measured is not None:
+        rows += _measured(measured)
     return Table(f"The POMDP {pomdp.name}", ("property", "value"), rows, align="lr")
 
 
-def _measured(found: Accuracy) -> tuple[tuple[str, Cell], ...]:
+def _measured(measured: Accuracy) -> tuple[tuple[str, Cell], ...]:
     return (
-        ("PSR rank (core tests)", found.psr.rank),
-        ("R-PSR rank (core intents)", found.rpsr.rank),
-        ("the PSR is accurate", found.accurate),
-        ("… on reachable beliefs", found.accurate_reachable),
-        ("largest reward error of the PSR", found.d_inf),
-        ("… relative to the largest reward", found.rel_d_inf),
-        ("error along random histories, mean", found.history_error[0]),
-        ("error along random histories, largest", found.history_error[1]),
-        ("groups of states that no test distinguishes", found.merged_groups),
+        ("PSR rank (core tests)", measured.psr.rank),
+        ("R-PSR rank (core intents)", measured.rpsr.rank),
+        ("the PSR is accurate", measured.accurate),
+        ("… on reachable beliefs", measured.accurate_reachable),
+        ("largest reward error of the PSR", measured.d_inf),
+        ("… relative to the largest reward", measured.rel_d_inf),
+        ("error along random histories, mean", measured.history_error[0]),
+        ("error along random histories, largest", measured.history_error[1]),
+        ("groups of states that no test distinguishes", measured.merged_groups),
     )
 
 
@@ -154,20 +154,20 @@ def _warnings(pomdp: POMDP) -> list[Block]:
     return [Text(f"The reader noticed:\n\n{lines}")]
 
 
-def _merges(found: Accuracy) -> list[Block]:
-    if not found.merges:
+def _merges(measured: Accuracy) -> list[Block]:
+    if not measured.merges:
         return []
-    lines = [f"- {plain(str(merge))}" for merge in found.merges[:MOST_MERGES]]
-    more = len(found.merges) - MOST_MERGES
+    lines = [f"- {plain(str(merge))}" for merge in measured.merges[:MOST_MERGES]]
+    more = len(measured.merges) - MOST_MERGES
     if more > 0:
         lines.append(f"- and {counted(more, 'more group')} of states")
     return [Text("States that the PSR cannot distinguish:\n\n" + "\n".join(lines))]
 
 
-def _rewards(pomdp: POMDP, found: Accuracy) -> list[Block]:
-    if found.accurate:
+def _rewards(pomdp: POMDP, measured: Accuracy) -> list[Block]:
+    if measured.accurate:
         return []
-    states = worst_states(pomdp, found.reconstruction)
+    states = worst_states(pomdp, measured.reconstruction)
     left = ""
     if len(states) < len(pomdp.states):
         left = (
@@ -175,28 +175,28 @@ def _rewards(pomdp: POMDP, found: Accuracy) -> list[Block]:
             f"{len(pomdp.states)}."
         )
     drawing = Figure(
-        plot_reconstruction(pomdp, found),
-        narrow=plot_reconstruction(pomdp, found, stacked=True),
+        plot_reconstruction(pomdp, measured),
+        narrow=plot_reconstruction(pomdp, measured, stacked=True),
         alt=f"Heat maps of the rewards of {pomdp.name}: true, reconstructed by the PSR, and "
-        f"their difference, which is at most {found.d_inf:.4g}.",
+        f"their difference, which is at most {measured.d_inf:.4g}.",
         caption="Expected rewards R(s, a): the true ones, the PSR's, and the difference, on one "
         "scale; white is zero. Look for colour in the difference: there the PSR is wrong, too high "
         f"where red, too low where blue.{left}",
     )
-    return [drawing, _reward_table(pomdp, found)]
+    return [drawing, _reward_table(pomdp, measured)]
 
 
-def _reward_table(pomdp: POMDP, found: Accuracy) -> Table:
+def _reward_table(pomdp: POMDP, measured: Accuracy) -> Table:
     """True rewards and the PSR's, of the states and actions where they differ."""
     scale = max(1.0, float(np.abs(pomdp.R).max()))
-    wrong: Bools = np.abs(pomdp.R - found.reconstruction) > 1e-9 * scale
+    wrong: Bools = np.abs(pomdp.R - measured.reconstruction) > 1e-9 * scale
     states = np.flatnonzero(wrong.any(axis=1)).tolist()
     actions = np.flatnonzero(wrong.any(axis=0)).tolist()
     shown = states[:MOST_ROWS]
     columns = [c for a in actions for c in (pomdp.actions[a], f"{pomdp.actions[a]} (PSR)")]
     rows = [
         [pomdp.states[s]]
-        + [float(array[s, a]) for a in actions for array in (pomdp.R, found.reconstruction)]
+        + [float(array[s, a]) for a in actions for array in (pomdp.R, measured.reconstruction)]
         for s in shown
     ]
     bold = {

@@ -17,7 +17,7 @@ from pathlib import Path
 from matplotlib.figure import Figure as Drawing
 
 from rpsr.io.files import write_bytes
-from rpsr.io.printable import printable
+from rpsr.printable import printable
 from rpsr.report.plots.policy_graphs import GRAPH
 from rpsr.report.plots.svg import inline_svg
 from rpsr.report.prose import prose, spans

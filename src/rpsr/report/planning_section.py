@@ -54,7 +54,7 @@ class Plans:
     @cached_property
     def controllers(self) -> dict[str, FiniteStateController | None]:
         """The policies as controllers, by model; None where one is too large to be valued."""
-        return {name: _controller(found, self.belief) for name, found in self.solutions.items()}
+        return {name: _controller(plan, self.belief) for name, plan in self.solutions.items()}
 
     @cached_property
     def earned(self) -> dict[str, float | None]:
@@ -150,7 +150,7 @@ def _is_small(figure: Figure) -> bool:
 
 
 def _remedy(pomdp: POMDP, source: str) -> str:
-    """What to do where sums of rewards are not discounted; empty where they are."""
+    """Advice for rewards without a discount; empty if there is one."""
     if not undiscounted(pomdp):
         return ""
     return (
@@ -168,14 +168,14 @@ def _table(plans: Plans) -> Table:
     rows: list[tuple[Cell, ...]] = [
         (
             name,
-            found.status.name.lower(),
-            *map(plans.tidy, (found.value, found.lower, found.upper, plans.earned[name])),
-            found.planner,
-            len(found.vectors),
+            plan.status.name.lower(),
+            *map(plans.tidy, (plan.value, plan.lower, plan.upper, plans.earned[name])),
+            plan.planner,
+            len(plan.vectors),
         )
-        for name, found in plans.solutions.items()
+        for name, plan in plans.solutions.items()
     ]
-    statuses = dict.fromkeys(found.status for found in plans.solutions.values())
+    statuses = dict.fromkeys(plan.status for plan in plans.solutions.values())
     notes = [
         f"{status.name.lower()}: {status.value.partition(': ')[2] or status.value}."
         for status in statuses
@@ -202,7 +202,7 @@ def _table(plans: Plans) -> Table:
 
 
 def _stopped(solutions: Mapping[str, Solution]) -> list[Block]:
-    names = [name for name, each in solutions.items() if not each.status.reached_goal]
+    names = [name for name, plan in solutions.items() if not plan.status.reached_goal]
     if not names:
         return []
     return [
@@ -232,7 +232,7 @@ def _convergence(solutions: Mapping[str, Solution]) -> list[Figure]:
 def _end(solution: Solution) -> str:
     gap = "" if solution.gap is None else f", {show(solution.gap, '.2g')} apart"
     reason = {
-        Status.SOLVED: "the requested precision is proven",
+        Status.SOLVED: "the precision of epsilon is proven",
         Status.EXACT: "the finitely many reachable states are solved",
         Status.ROUNDING: "only rounding error is left",
     }.get(solution.status, solution.status.value.partition(":")[0])

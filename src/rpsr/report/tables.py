@@ -18,10 +18,10 @@ from typing import Literal, Protocol, SupportsFloat, SupportsIndex
 from rich.console import Console
 
 from rpsr.errors import InputError
-from rpsr.io.printable import as_cell, printable
+from rpsr.printable import as_cell, printable
 from rpsr.report.escapes import escape_latex, escape_markdown
 from rpsr.report.prose import spans
-from rpsr.showing import Side, grid
+from rpsr.showing import Side, grid, shown_cell
 
 FORMAT = ".4g"
 _SHORT, _SENTENCE = 30, 45  # letters: up to here a cell keeps to one line; from here it is prose
@@ -146,15 +146,15 @@ class Table:
         """Titles and rows; numbers with all digits, estimates in two columns; no caption."""
         estimated = [any(_is_estimate(row[j]) for row in self.rows) for j in range(len(self.align))]
         titles: list[str] = []
-        for title, pair in zip(self.columns, estimated, strict=True):
-            titles += [title, f"{title} std"] if pair else [title]
+        for title, with_std in zip(self.columns, estimated, strict=True):
+            titles += [title, f"{title} std"] if with_std else [title]
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(map(as_cell, titles))
         for row in self.rows:
             cells: list[str] = []
-            for cell, pair in zip(row, estimated, strict=True):
-                cells += _exact(cell) if pair else _exact(cell)[:1]
+            for cell, with_std in zip(row, estimated, strict=True):
+                cells += _exact(cell) if with_std else _exact(cell)[:1]
             writer.writerow(map(as_cell, cells))
         return stream.getvalue()
 
@@ -217,33 +217,20 @@ class Table:
 
     def _badge(self, cell: str) -> str:
         """A verdict as a badge, followed by the rest of its cell; empty if the cell has none."""
-        found = [(words, tone) for words, tone in self.badges if cell.startswith(words)]
-        if not found:
+        matches = [(words, tone) for words, tone in self.badges if cell.startswith(words)]
+        if not matches:
             return ""
-        words, tone = max(found, key=lambda badge: len(badge[0]))
+        words, tone = max(matches, key=lambda badge: len(badge[0]))
         badge = f'<span class="badge {tone}">{html.escape(words)}</span>'
         return badge + html.escape(cell.removeprefix(words))
 
 
 def show(cell: Cell, spec: str = FORMAT) -> str:
-    """A cell as text; a number that rounds to zero has no sign."""
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, bool):
-        return "yes" if cell else "no"
-    if isinstance(cell, SupportsIndex):
-        return str(int(cell))
-    if isinstance(cell, SupportsFloat):
-        return _signless_zero(float(cell), spec)
-    spread = "" if cell.std is None else f" ± {_signless_zero(cell.std, spec)}"
-    return _signless_zero(cell.mean, spec) + spread
-
-
-def _signless_zero(number: float, spec: str) -> str:
-    shown = format(number, spec)
-    return shown.removeprefix("-") if not any(c in "123456789infa" for c in shown) else shown
+    """A cell as text, see `rpsr.showing.shown_cell`; an estimate with its standard deviation."""
+    if cell is None or isinstance(cell, str | SupportsFloat | SupportsIndex):
+        return shown_cell(cell, spec)
+    spread = "" if cell.std is None else f" ± {shown_cell(cell.std, spec)}"
+    return shown_cell(float(cell.mean), spec) + spread
 
 
 def _is_estimate(cell: Cell) -> bool:

@@ -15,34 +15,35 @@ MOST_DIGITS = 6  # of a value
 MOST_STATES = 3  # of a group of confused states that are named
 
 
-def verdict_card(found: Accuracy, plans: Plans, source: str) -> Card:
+def verdict_card(measured: Accuracy, plans: Plans, source: str) -> Card:
     """The verdict on a POMDP; source: as the command line names it."""
     facts = _facts(plans)
-    if found.accurate:
+    if measured.accurate:
         return Card(
             "good",
             "PSR accurate",
             "A PSR is enough for this task: its state determines every reward.",
-            f"Plan on whichever model you like: the PSR ({counted(found.psr.rank, 'core test')}) "
-            "and the POMDP expect the same rewards after every history, and have the same optimal "
-            f"policies. {_best(source)}",
+            "Plan on whichever model you like: the PSR "
+            f"({counted(measured.psr.rank, 'core test')}) and the POMDP expect the "
+            "same rewards after every history, and have the same optimal policies. "
+            f"{_best(source)}",
             facts,
         )
-    wrong = f"gets rewards wrong by up to {found.d_inf:.4g}"
-    if found.accurate_reachable:
+    wrong = f"gets rewards wrong by up to {measured.d_inf:.4g}"
+    if measured.accurate_reachable:
         return Card(
             "barely",
             "PSR accurate from the start",
             f"A PSR is enough for every history that can happen; from other beliefs it {wrong}.",
             "If the start never changes, plan on whichever model you like; else use the R-PSR "
-            f"({counted(found.rpsr.rank, 'core intent')}). {_best(source)}",
+            f"({counted(measured.rpsr.rank, 'core intent')}). {_best(source)}",
             facts,
         )
     return Card(
         "bad",
         "PSR not accurate",
-        f"A PSR is not enough for this task: it {_confusion(found)} and {wrong}.",
-        f"Use the POMDP or its R-PSR ({counted(found.rpsr.rank, 'core intent')}), whose rewards "
+        f"A PSR is not enough for this task: it {_confusion(measured)} and {wrong}.",
+        f"Use the POMDP or its R-PSR ({counted(measured.rpsr.rank, 'core intent')}), whose rewards "
         f"are exact. {_best(source)}",
         facts,
     )
@@ -59,10 +60,11 @@ def undecided_card(reason: str, plans: Plans, source: str) -> Card:
     )
 
 
-def verdict(found: Accuracy) -> str:
+def verdict(measured: Accuracy) -> str:
     """Whether a PSR is enough, in a paragraph."""
-    tests, intents = counted(found.psr.rank, "core test"), counted(found.rpsr.rank, "core intent")
-    if found.accurate:
+    tests = counted(measured.psr.rank, "core test")
+    intents = counted(measured.rpsr.rank, "core intent")
+    if measured.accurate:
         text = (
             "**A PSR is enough.** Every action's reward is a linear function of the PSR's state, "
             "so the PSR, the R-PSR and the POMDP expect the same rewards after every history."
@@ -70,18 +72,19 @@ def verdict(found: Accuracy) -> str:
     else:
         text = (
             f"**A PSR is not enough.** Its state of {tests} does not determine "
-            f"the rewards: the closest rewards have an error of up to {found.d_inf:.4g} "
-            f"({100 * found.rel_d_inf:.3g} % of the largest reward). The R-PSR, with {intents}, is "
-            f"exact.{_apart(found)}"
+            f"the rewards: the closest rewards have an error of up to {measured.d_inf:.4g} "
+            f"({100 * measured.rel_d_inf:.3g} % of the largest reward). The R-PSR, with {intents}, "
+            f"is exact.{_apart(measured)}"
         )
-        if found.accurate_reachable:
+        if measured.accurate_reachable:
             text += " On every reachable belief, though, the PSR is right."
-    return f"{text} {sentence('This is', found.certified, found.error_probability, found.margin)}"
+    certain = measured.certified, measured.error_probability, measured.margin
+    return f"{text} {sentence('This is', *certain)}"
 
 
-def _apart(found: Accuracy) -> str:
+def _apart(measured: Accuracy) -> str:
     """A sentence on states that are confused though their own observations differ; else empty."""
-    apart = next((merge for merge in found.merges if merge.seen_apart), None)
+    apart = next((merge for merge in measured.merges if merge.seen_apart), None)
     return f" The PSR confuses states {_named(apart)} ({BEFORE})." if apart is not None else ""
 
 
@@ -93,12 +96,12 @@ def _named(merge: Merge) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _confusion(found: Accuracy) -> str:
-    if not found.merges:
+def _confusion(measured: Accuracy) -> str:
+    if not measured.merges:
         return "does not determine the rewards"
-    groups = len({merge.states for merge in found.merges}) - 1
+    groups = len({merge.states for merge in measured.merges}) - 1
     more = f" (and {counted(groups, 'more group')} of states)" if groups else ""
-    return f"confuses states {_named(found.merges[0])}{more}"
+    return f"confuses states {_named(measured.merges[0])}{more}"
 
 
 def _best(source: str) -> str:
@@ -107,15 +110,15 @@ def _best(source: str) -> str:
 
 def _facts(plans: Plans) -> tuple[tuple[str, str], ...]:
     """The optimum with its bounds, and what the PSR's policy earns."""
-    found = plans.solutions.get("POMDP")
-    if found is None:
+    plan = plans.solutions.get("POMDP")
+    if plan is None:
         return ()
-    lower, upper = plans.shown(found.lower), plans.shown(found.upper)
+    lower, upper = plans.shown(plan.lower), plans.shown(plan.upper)
     optimum = f"between {lower} and {upper}"
-    if found.upper is None:
+    if plan.upper is None:
         optimum = f"at least {lower}"
-    elif found.status.reached_goal or lower == upper:
-        optimum = _with_precision(found.value, found.lower, found.upper)
+    elif plan.status.reached_goal or lower == upper:
+        optimum = _with_precision(plan.value, plan.lower, plan.upper)
     facts = [("optimal value at the start", optimum)]
     earned, expected = plans.earned.get("PSR"), plans.solutions.get("PSR")
     if earned is not None and expected is not None:

@@ -173,4 +173,7 @@ def _only_outcome(pomdp: POMDP, state: int, action: int) -> tuple[int, int]:
         row = process[[state]].toarray()[0]
         if row.max() == 1.0:
             return int(row.argmax()), observation
-    raise ModelError(f"{pomdp.name}: an action has more than one outcome")
+    raise ModelError(
+        f"{pomdp.name}: an action has more than one possible next state or observation, expected a "
+        "deterministic POMDP"
+    )

@@ -62,28 +62,30 @@ def judged_cells(results: dict[str, Returns]) -> Iterator[JudgedCell]:
                 yield _judged(results[domain], domain, row, policy, printed)
 
 
-def earned_by_all(found: Returns, policy: str, row: str) -> tuple[float, float]:
+def earned_by_all(returns: Returns, policy: str, row: str) -> tuple[float, float]:
     """The least and greatest return of the optimal policies of a model, by a row of rewards.
 
     Over 100 steps if all earn the same. If PSR-optimal policies differ: over an infinite horizon,
     extended to include ours over 100 steps. The mean if no exact value is known.
     """
-    estimate = found.experiment.estimate(policy, row)
+    estimate = returns.experiment.estimate(policy, row)
     value = estimate.mean if estimate.exact is None else estimate.exact
-    between = found.experiment.psr_range
+    between = returns.experiment.psr_range
     if (policy, row) != ("psr-vi", "pomdp") or between is None:
         return value, value
     low, high = between.least[0], between.greatest[1]
     return (min(low, value), max(high, value)) if high - low > SAME else (value, value)
 
 
-def _judged(found: Returns, domain: str, row: str, policy: str, printed: paper.Cell) -> JudgedCell:
-    estimate = found.experiment.estimate(policy, row)
-    low, high = earned_by_all(found, policy, row)
+def _judged(
+    returns: Returns, domain: str, row: str, policy: str, printed: paper.Cell
+) -> JudgedCell:
+    estimate = returns.experiment.estimate(policy, row)
+    low, high = earned_by_all(returns, policy, row)
     noise = (estimate.stderr or 0.0) if estimate.exact is None else 0.0
     judgement = judge(printed, low, high, stderr=noise)
     cell = JudgedCell(domain, row, policy, printed, estimate, low, high, judgement)
-    program = found.program.get(policy, {}).get(row)
+    program = returns.program.get(policy, {}).get(row)
     off = judgement.distance > 0 and low == high
     if off and program is not None and judge(printed, program, program).distance == 0:
         cell = replace(cell, one_step_less=program)
@@ -117,12 +119,12 @@ def _reason(cell: JudgedCell) -> str:
     return judgement.reason
 
 
-def best_policies(found: Returns, row: str) -> tuple[str, ...]:
+def best_policies(returns: Returns, row: str) -> tuple[str, ...]:
     """The policies with the highest return by a row of rewards, to be printed in bold.
 
     If only estimates are known: those within a standard error of the best.
     """
-    estimates = [found.experiment.estimate(policy, row) for policy in paper.POLICIES]
+    estimates = [returns.experiment.estimate(policy, row) for policy in paper.POLICIES]
     values = [e.mean if e.exact is None else e.exact for e in estimates]
     most = max(values)
     best = estimates[values.index(most)]

@@ -14,7 +14,7 @@ class Claim:
 
     where: str
     says: str
-    found: str
+    finding: str
     verdict: Verdict
 
 

@@ -66,15 +66,15 @@ def _psr_rewards(case: CaseStudy) -> Claim:
         sum(weight * outcome for weight, outcome in zip(theirs, column, strict=True))
         for column in zip(*case["outcomes"], strict=True)
     )
-    found = f"({_vector(ours)}) in the order of Table 1"
+    finding = f"({_vector(ours)}) in the order of Table 1"
     if ours != theirs and sorted(ours) == sorted(theirs):
-        found += "; the printed vector is right for the same tests in another order"
+        finding += "; the printed vector is right for the same tests in another order"
     if rebuilt != paper.RECONSTRUCTION:
-        found += ", and as printed does not give the printed reconstruction"
+        finding += ", and as printed does not give the printed reconstruction"
     return Claim(
         "3, case study",
         f"the PSR's rewards are ({_vector(theirs)})",
-        found,
+        finding,
         holds(ours == theirs),
     )
 

@@ -28,14 +28,14 @@ def return_claims(all_: Reproduction) -> Iterator[Claim]:
         f"program takes {steps} of the {paper.STEPS} steps{shows}",
         Verdict.QUALIFIED,
     )
-    apart = max(found.experiment.disagreement for found in all_.returns.values())
+    apart = max(returns.experiment.disagreement for returns in all_.returns.values())
     yield Claim(
         "5",
         "POMDP and R-PSR give every trajectory the same return",
         f"the returns differ by at most {apart:.0e}",
         holds(apart <= _AGREE),
     )
-    equal = [name for name, found in six.items() if _psr_agrees(found)]
+    equal = [name for name, returns in six.items() if _psr_agrees(returns)]
     yield Claim(
         "5",
         "the PSR gives every trajectory another return",
@@ -44,7 +44,9 @@ def return_claims(all_: Reproduction) -> Iterator[Claim]:
         else "for every policy on every domain",
         Verdict.QUALIFIED if equal else Verdict.AGREES,
     )
-    same = all(found.experiment.same_episodes for found in all_.returns.values() if found.certified)
+    same = all(
+        returns.experiment.same_episodes for returns in all_.returns.values() if returns.certified
+    )
     yield Claim(
         "5",
         "POMDP-VI and R-PSR-VI are the same policy and earn the same",
@@ -55,16 +57,16 @@ def return_claims(all_: Reproduction) -> Iterator[Claim]:
         holds(same),
     )
     yield from _comparisons(six)
-    beyond = {name: found for name, found in all_.returns.items() if name not in six}
+    beyond = {name: returns for name, returns in all_.returns.items() if name not in six}
     yield from _worse_than_random(six, beyond)
 
 
 def _converged(all_: Reproduction) -> Claim:
     says = "value iteration converged on only 6 of the 8 domains"
     if all_.settings.quick:
-        found = "--quick leaves out the two others"
-        return Claim("5", says, found, Verdict.OPEN)
-    done = [name for name, found in all_.returns.items() if found.certified]
+        finding = "--quick leaves out the two others"
+        return Claim("5", says, finding, Verdict.OPEN)
+    done = [name for name, returns in all_.returns.items() if returns.certified]
     rest = [name for name in paper.DOMAINS if name not in done]
     bounds = f"; on {listed(rest)} only bounds are known" if rest else ""
     plans = [plan for name in done for plan in all_.returns[name].experiment.plans]
@@ -77,16 +79,16 @@ def _converged(all_: Reproduction) -> Claim:
     )
 
 
-def _psr_agrees(found: Returns) -> bool:
+def _psr_agrees(returns: Returns) -> bool:
     """Whether the PSR's own policy has equal returns by both rewards in every episode."""
-    true, believed = (found.experiment.estimate("psr-vi", row) for row in ("pomdp", "psr"))
+    true, believed = (returns.experiment.estimate("psr-vi", row) for row in ("pomdp", "psr"))
     still = max(true.std or 0.0, believed.std or 0.0) < _AGREE
     return still and abs(true.mean - believed.mean) < _AGREE
 
 
 def _comparisons(six: dict[str, Returns]) -> Iterator[Claim]:
-    best = {name: _value(found, "pomdp-vi", "pomdp") for name, found in six.items()}
-    ranges = {name: earned_by_all(found, "psr-vi", "pomdp") for name, found in six.items()}
+    best = {name: _value(returns, "pomdp-vi", "pomdp") for name, returns in six.items()}
+    ranges = {name: earned_by_all(returns, "psr-vi", "pomdp") for name, returns in six.items()}
     worse = [name for name in six if ranges[name][1] < best[name] - SAME]
     lucky = [name for name in six if name not in worse]
     between = (f"{ranges[n][0]:.2f} to {ranges[n][1]:.2f} on {paper.DOMAINS[n]}" for n in lucky)
@@ -99,8 +101,8 @@ def _comparisons(six: dict[str, Returns]) -> Iterator[Claim]:
     )
     short = [
         name
-        for name, found in six.items()
-        if _value(found, "pomdp-vi", "psr") < _value(found, "psr-vi", "psr") - SAME
+        for name, returns in six.items()
+        if _value(returns, "pomdp-vi", "psr") < _value(returns, "psr-vi", "psr") - SAME
     ]
     optimal = [name for name in six if name not in short]
     also = f"; on {listed(optimal)} they are optimal by its rewards, too" if optimal else ""
@@ -112,8 +114,8 @@ def _comparisons(six: dict[str, Returns]) -> Iterator[Claim]:
     )
     wins = [
         name
-        for name, found in six.items()
-        if _value(found, "uniform", "psr") > _value(found, "pomdp-vi", "psr") + SAME
+        for name, returns in six.items()
+        if _value(returns, "uniform", "psr") > _value(returns, "pomdp-vi", "psr") + SAME
     ]
     yield Claim(
         "5",
@@ -129,9 +131,9 @@ def _worse_than_random(six: dict[str, Returns], beyond: dict[str, Returns]) -> I
     random = _value(six["loadunload"], "uniform", "pomdp")
     more = [
         name
-        for name, found in beyond.items()
-        if found.certified
-        and earned_by_all(found, "psr-vi", "pomdp")[1] < _value(found, "uniform", "pomdp")
+        for name, returns in beyond.items()
+        if returns.certified
+        and earned_by_all(returns, "psr-vi", "pomdp")[1] < _value(returns, "uniform", "pomdp")
     ]
     also = f"; the same holds on {listed(more)}, which the paper could not run" if more else ""
     yield Claim(
@@ -165,6 +167,6 @@ def _bold(six: dict[str, Returns]) -> Claim:
     )
 
 
-def _value(found: Returns, policy: str, row: str) -> float:
-    estimate = found.experiment.estimate(policy, row)
+def _value(returns: Returns, policy: str, row: str) -> float:
+    estimate = returns.experiment.estimate(policy, row)
     return estimate.mean if estimate.exact is None else estimate.exact

@@ -39,15 +39,15 @@ def convergence(source: str, discount: str | None, iterations: int) -> dict[str,
 
 def residuals(model: LinearModel, iterations: int) -> Curve:
     """The residual of each iteration."""
-    found = solve(model, ValueIteration(horizon=iterations))
+    solution = solve(model, ValueIteration(horizon=iterations))
     points = _points(model)
     before = np.zeros(len(points))
     changes: list[float] = []
-    for stage in found.stages:
+    for stage in solution.stages:
         now = stage.at(points)
         changes.append(float(np.abs(now - before).max()))
         before = now
-    return Curve(residuals=changes, vectors=[len(stage) for stage in found.stages])
+    return Curve(residuals=changes, vectors=[len(stage) for stage in solution.stages])
 
 
 def _points(model: LinearModel) -> Floats:

@@ -131,9 +131,9 @@ class Experiment(Shown):
 
     def estimate(self, policy: str, model: str) -> Estimate:
         """The estimate of a policy by a model."""
-        for found in self.estimates:
-            if (found.policy, found.model) == (policy, model):
-                return found
+        for estimate in self.estimates:
+            if (estimate.policy, estimate.model) == (policy, model):
+                return estimate
         raise InputError(f"no estimate of {policy!r} by {model!r}")
 
     def to_document(self) -> dict[str, Any]:
@@ -144,9 +144,9 @@ class Experiment(Shown):
     def from_document(document: dict[str, Any]) -> Experiment:
         """The experiment from its `to_document`."""
         try:
-            found = document["psr_range"]
-            psr_range = found and Range(
-                tuple(found["least"]), tuple(found["greatest"]), found["exact"]
+            stored = document["psr_range"]
+            psr_range = stored and Range(
+                tuple(stored["least"]), tuple(stored["greatest"]), stored["exact"]
             )
             parts: dict[str, Any] = {
                 "estimates": tuple(Estimate(**row) for row in document["estimates"]),
@@ -264,10 +264,10 @@ def _psr_range(planned: Planned) -> Range | None:
     if plans["psr"].epsilon is None or not plans["psr"].status.reached_goal:
         return None
     task = models["pomdp"]
-    found = optimal_range(models["psr"], task, plans["psr"])
-    if not found.exact:
+    optimal = optimal_range(models["psr"], task, plans["psr"])
+    if not optimal.exact:
         # Values of states beyond the limit are bounded by those of the best and the worst policy.
         best, worst = plans["pomdp"], solve(task.with_rewards(-task.rewards), planned.planner)
         if None not in (best.epsilon, best.upper, worst.epsilon, worst.upper):
-            found = optimal_range(models["psr"], task, plans["psr"], extremes=(best, worst))
-    return Range(found.least, found.greatest, found.exact)
+            optimal = optimal_range(models["psr"], task, plans["psr"], extremes=(best, worst))
+    return Range(optimal.least, optimal.greatest, optimal.exact)

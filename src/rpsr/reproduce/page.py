@@ -35,7 +35,7 @@ class Exhibits:
 def exhibits(findings: Findings) -> Exhibits:
     """The tables and figures of a reproduction."""
     all_ = findings.all_
-    found = {
+    by_name = {
         "core-tests": tables.core_tests(all_.case),
         "rewards": tables.rewards(all_.case),
         "walks": tables.walks(all_.case),
@@ -47,8 +47,8 @@ def exhibits(findings: Findings) -> Exhibits:
         "verdicts-statements": tables.sentences(findings.claims),
     }
     if all_.corpus:
-        found["corpus"] = tables.corpus(all_)
-    return Exhibits(found, _figures(all_))
+        by_name["corpus"] = tables.corpus(all_)
+    return Exhibits(by_name, _figures(all_))
 
 
 def _figures(all_: Reproduction) -> dict[str, Figure]:
@@ -69,10 +69,10 @@ def _figures(all_: Reproduction) -> dict[str, Figure]:
             narrow=plot_reconstruction(pomdp, reconstruction, stacked=True),
         ),
     }
-    for name, found in all_.returns.items():
+    for name, returns in all_.returns.items():
         rows = [
             replace(row, policy=paper.POLICIES[row.policy], model=f"the {_MODELS[row.model]}")
-            for row in found.experiment.estimates
+            for row in returns.experiment.estimates
             if row.model in paper.REWARD_ROWS
         ]
         figures[f"returns-{name}"] = Figure(
@@ -104,9 +104,9 @@ def _flat(curves: dict[str, Curve]) -> str:
     return f" The curve of the {' and '.join(flat)} is zero throughout." if flat else ""
 
 
-def page(findings: Findings, found: Exhibits) -> Page:
+def page(findings: Findings, exhibits: Exhibits) -> Page:
     """The page."""
-    all_, shown, drawn = findings.all_, found.tables, found.figures
+    all_, shown, drawn = findings.all_, exhibits.tables, exhibits.figures
     with_prefix = {
         prefix: [figure for name, figure in drawn.items() if name.startswith(f"{prefix}-")]
         for prefix in ("returns", "convergence")

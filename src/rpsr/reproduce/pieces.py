@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 Document = dict[str, Any]
 _SCHEMA = "rpsr.piece/1"
+# Errors of reading JSON that is broken, deep, or of another form; integers may exceed floats.
+DAMAGED = (
+    *(OSError, ValueError, RecursionError, OverflowError),
+    *(KeyError, TypeError, AttributeError),
+)
 _PACKAGE = Path(__file__).parents[1]
 # Modules that ask for answers, judge them or show them; none computes one.
 _HERE = ("cells", "claim", "page", "run", "story", "tables", "verdicts", "writing")
@@ -71,12 +76,12 @@ def _content(path: Path) -> str:
 @cache
 def code() -> str:
     """A hash of the modules that answers may depend on: all but those that only show results."""
-    found = sha256()
+    digest = sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         part = path.relative_to(_PACKAGE).as_posix()
         if part == _STEPPER or not part.startswith(_SHOWING):
-            found.update(f"{part} {sha256(path.read_bytes()).hexdigest()}\n".encode())
-    return found.hexdigest()
+            digest.update(f"{part} {sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
 
 
 def answer(piece: Piece, folder: str = "") -> tuple[Document, float]:
@@ -84,10 +89,10 @@ def answer(piece: Piece, folder: str = "") -> tuple[Document, float]:
     began = time.perf_counter()
     options = dict(piece.options)
     if piece.kind == "corpus":
-        found = _survey(piece.about, options, folder)
+        document = _survey(piece.about, options, folder)
     else:
-        found = _ANSWERS[piece.kind](piece.about, options)
-    return found, time.perf_counter() - began
+        document = _ANSWERS[piece.kind](piece.about, options)
+    return document, time.perf_counter() - began
 
 
 def _case_study(_: str, options: Document) -> Document:
@@ -114,8 +119,8 @@ def _verified(pomdp: POMDP, row: Document) -> bool:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
         save_rank_certificate(pomdp, path)
-        found = verify(pomdp, path)
-    proven = (found.psr_rank, found.rpsr_rank, found.accurate)
+        verified = verify(pomdp, path)
+    proven = (verified.psr_rank, verified.rpsr_rank, verified.accurate)
     return proven == (row["psr_rank"], row["rpsr_rank"], row["accurate"])
 
 
@@ -175,16 +180,16 @@ class Store:
         path = self.path(piece)
         try:
             kept: Any = json.loads(path.read_bytes())
-            schema, key, found = kept["schema"], kept["key"], kept["answer"]
+            schema, key, document = kept["schema"], kept["key"], kept["answer"]
         except FileNotFoundError:
             return None, ""
-        except (OSError, ValueError, KeyError, TypeError):
+        except DAMAGED:
             return None, f"{path}: damaged, or not a stored result; recomputed"
-        if schema != _SCHEMA or not isinstance(found, dict):
+        if schema != _SCHEMA or not isinstance(document, dict):
             return None, f"{path}: damaged, or not a stored result; recomputed"
         if key != piece.key:
             return None, f"{path}: from another version, seed or setting; recomputed"
-        return found, ""  # pyright: ignore[reportReturnType]
+        return document, ""  # pyright: ignore[reportReturnType]
 
     def keep(self, piece: Piece, document: Document) -> None:
         """Write an answer, completely or not at all."""

@@ -98,10 +98,10 @@ def _verified(pomdp: POMDP, plan: Solution) -> bool:
     """
     if plan.epsilon is None or plan.upper is None:
         return False
-    found = solve(pomdp, "sarsop", epsilon=HALF_A_DIGIT, max_iterations=TRIALS, keep_points=True)
+    solution = solve(pomdp, "sarsop", epsilon=HALF_A_DIGIT, max_iterations=TRIALS, keep_points=True)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "certificate.json"
-        certify(found).save(path)
+        certify(solution).save(path)
         proven = verify(pomdp, path)
     if proven.lower is None or proven.upper is None:
         return False

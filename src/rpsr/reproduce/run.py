@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import time
@@ -24,7 +25,7 @@ from rpsr.reproduce.case_study import CaseStudy
 from rpsr.reproduce.cells import JudgedCell, judged_cells, judged_errors
 from rpsr.reproduce.convergence import Curve
 from rpsr.reproduce.one_domain import PAPER_DISCOUNTS
-from rpsr.reproduce.pieces import Document, Piece, Store, answer, dumped
+from rpsr.reproduce.pieces import DAMAGED, Document, Piece, Store, answer, dumped
 from rpsr.reproduce.returns import Returns
 
 QUICK_EPISODES = 200
@@ -47,7 +48,7 @@ BEYOND: dict[str, tuple[str, dict[str, Any], bool]] = {
 
 @dataclass(frozen=True)
 class Settings:
-    """What to reproduce. quick: faster, without the parts in `left_out`."""
+    """The parts to reproduce. quick: faster, without the parts in `left_out`."""
 
     seed: int = 0
     quick: bool = False
@@ -90,6 +91,7 @@ def pieces(settings: Settings) -> list[Piece]:
         work += [
             Piece("corpus", path, (("normalize", True),), cost=_size(Path(path)) / 2**18)
             for path in expand_sources([str(settings.corpus)])
+            if ".pomdp" in Path(path).name.lower()  # the classic files
         ]
     return sorted(work, key=lambda piece: (-piece.cost, piece.name))
 
@@ -121,8 +123,8 @@ class Reproduction:
 
     def _of_kind(self, kind: str) -> dict[str, Document]:
         """Answers of one kind by domain, in the paper's order."""
-        found = {name: self.answers.get(f"{kind}-{name}") for name in paper.DOMAINS}
-        return {name: document for name, document in found.items() if document is not None}
+        documents = {name: self.answers.get(f"{kind}-{name}") for name in paper.DOMAINS}
+        return {name: document for name, document in documents.items() if document is not None}
 
     @property
     def case(self) -> CaseStudy:
@@ -138,8 +140,8 @@ class Reproduction:
     @cached_property
     def returns(self) -> dict[str, Returns]:
         """The experiment's results by domain."""
-        found = self._of_kind("returns")
-        return {name: Returns.from_document(document) for name, document in found.items()}
+        documents = self._of_kind("returns")
+        return {name: Returns.from_document(document) for name, document in documents.items()}
 
     @cached_property
     def cells(self) -> tuple[JudgedCell, ...]:
@@ -164,8 +166,8 @@ class Reproduction:
     @property
     def steps(self) -> tuple[StoredSteps, ...]:
         """The domains that the page steps through."""
-        found = [StoredSteps(**self.answers[f"stepper-{name}"]) for name in STEPPED]
-        return tuple(steps for steps in found if steps.data is not None or steps.too_large)
+        stored = [StoredSteps(**self.answers[f"stepper-{name}"]) for name in STEPPED]
+        return tuple(steps for steps in stored if steps.data is not None or steps.too_large)
 
     @property
     def results(self) -> dict[str, Document]:
@@ -211,16 +213,16 @@ def reproduce(
     answers: dict[str, Document] = {}
     waiting: list[Piece] = []
     for piece in work:
-        found, why_not = store.find(piece)
+        document, why_not = store.find(piece)
         if why_not:
             note(why_not)
-        if found is None:
+        if document is None:
             waiting.append(piece)
         else:
-            answers[piece.name] = found
+            answers[piece.name] = document
             progress(piece.name)
     timings = out / "timings.json"
-    earlier = _earlier(timings)
+    earlier = earlier_seconds(timings)
     seconds = {name: earlier[name] for name in answers if name in earlier}
     began = time.perf_counter()
     try:
@@ -242,11 +244,13 @@ def reproduce(
     return Reproduction(settings, ordered, seconds)
 
 
-def _earlier(timings: Path) -> dict[str, float]:
+def earlier_seconds(timings: Path) -> dict[str, float]:
+    """The seconds that pieces took in earlier runs; none from a file that is missing or damaged."""
     try:
         kept: Any = json.loads(timings.read_bytes())["pieces"]
-        return {str(name): float(value) for name, value in kept.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        seconds = {str(name): float(value) for name, value in kept.items()}
+        return {name: value for name, value in seconds.items() if math.isfinite(value)}
+    except DAMAGED:
         return {}
 
 

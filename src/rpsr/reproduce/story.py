@@ -43,10 +43,10 @@ class Findings:
     @property
     def confirmed(self) -> bool:
         """Whether the paper's main claim holds: PSRs lose rewards, R-PSRs do not."""
-        found = [result.experiment for result in self.all_.returns.values() if result.certified]
+        results = [result.experiment for result in self.all_.returns.values() if result.certified]
         lost = all(not row["accurate"] for row in self.all_.errors.values())
         kept = all(row["rpsr_d_inf"] < 1e-10 for row in self.all_.errors.values())
-        same = all(result.same_episodes and result.disagreement < 1e-9 for result in found)
+        same = all(result.same_episodes and result.disagreement < 1e-9 for result in results)
         return lost and kept and same
 
     def paragraph(self) -> str:
@@ -65,29 +65,29 @@ class Findings:
 
     def about_cells(self) -> str:
         """How many of the paper's returns agree."""
-        found = Counter(cell.judgement.verdict for cell in self.all_.cells)
+        counts = Counter(cell.judgement.verdict for cell in self.all_.cells)
         apart = [cell for cell in self.all_.cells if cell.judgement.verdict is Verdict.DIFFERS]
         why = ""
         if apart and all(cell.one_step_less is not None for cell in apart):
             why = " in the last digit, because the authors' program stops one step early"
         return (
-            f"{found[Verdict.AGREES]} of {len(self.all_.cells)} agree, "
-            f"{found[Verdict.CHANCE]} barely, and {found[Verdict.DIFFERS]} differ{why}"
+            f"{counts[Verdict.AGREES]} of {len(self.all_.cells)} agree, "
+            f"{counts[Verdict.CHANCE]} barely, and {counts[Verdict.DIFFERS]} differ{why}"
         )
 
     def about_claims(self) -> str:
         """How many of the paper's statements hold."""
-        found = Counter(claim.verdict for claim in self.claims)
-        unchecked = found[Verdict.OPEN]
+        counts = Counter(claim.verdict for claim in self.claims)
+        unchecked = counts[Verdict.OPEN]
         return (
-            f"{found[Verdict.AGREES]} of {len(self.claims)} hold, "
-            f"{found[Verdict.QUALIFIED]} hold with a qualification, {found[Verdict.DIFFERS]} not"
+            f"{counts[Verdict.AGREES]} of {len(self.claims)} hold, "
+            f"{counts[Verdict.QUALIFIED]} hold with a qualification, {counts[Verdict.DIFFERS]} not"
             + (f", and {unchecked} were not checked" if unchecked else "")
         )
 
 
 def quick_note(all_: Reproduction) -> str:
-    """What `--quick` leaves out, or an empty text."""
+    """The parts that `--quick` leaves out, or an empty text."""
     missing = all_.settings.left_out
     if not missing:
         return ""
@@ -129,9 +129,9 @@ def plans_text(all_: Reproduction) -> str:
     """The text on optimal values, and on whether observed rewards change them."""
     changed = [
         paper.DOMAINS[name]
-        for name, found in all_.returns.items()
-        if found.reward_aware is not None
-        and _apart(found.experiment.plans[0], found.reward_aware[1])
+        for name, returns in all_.returns.items()
+        if returns.reward_aware is not None
+        and _apart(returns.experiment.plans[0], returns.reward_aware[1])
     ]
     if not changed:
         return f"{PLANS} on the domains where it was run, this does not change the optimum."

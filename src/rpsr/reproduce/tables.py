@@ -80,9 +80,9 @@ def errors(all_: Reproduction) -> Table:
         absolute, relative = paper.ERRORS[name]
         verdict = holds(all(all_.right_errors[name])).value
         size = (row["states"], row["psr_rank"], row["rpsr_rank"])
-        found = (row["d_inf"], absolute, row["rel_d_inf"], relative)
+        compared = (row["d_inf"], absolute, row["rel_d_inf"], relative)
         rpsr = 0.0 if row["rpsr_d_inf"] < 1e-10 else row["rpsr_d_inf"]
-        rows.append((paper.DOMAINS[name], verdict, *size, *found, rpsr))
+        rows.append((paper.DOMAINS[name], verdict, *size, *compared, rpsr))
     ranks = ("states", "PSR rank", "R-PSR rank")
     verified = sum(bool(row["verified"]) for row in all_.errors.values())
     return Table(
@@ -105,15 +105,15 @@ def returns(all_: Reproduction) -> Table:
     """Mean and deviation for each policy by each row of rewards, the best in bold."""
     rows: list[tuple[Cell, ...]] = []
     bold: set[tuple[int, int]] = set()
-    for name, found in all_.returns.items():
+    for name, returns in all_.returns.items():
         for row, title in paper.REWARD_ROWS.items():
-            best = best_policies(found, row)
+            best = best_policies(returns, row)
             cells: list[Cell] = []
             for column, policy in enumerate(paper.POLICIES, 2):
-                cells.append(found.experiment.estimate(policy, row))
+                cells.append(returns.experiment.estimate(policy, row))
                 if policy in best:
                     bold.add((len(rows), column))
-            rows.append((paper.DOMAINS[name], title, *cells, _aware(found, row)))
+            rows.append((paper.DOMAINS[name], title, *cells, _aware(returns, row)))
     settings = all_.settings
     return Table(
         caption="Returns of each policy, by each model's rewards (the paper's Table 3)",
@@ -148,19 +148,19 @@ def _beyond(all_: Reproduction) -> list[str]:
     return [note]
 
 
-def _aware(found: Returns, row: str) -> Cell:
-    if found.reward_aware is None or row != "pomdp":
+def _aware(returns: Returns, row: str) -> Cell:
+    if returns.reward_aware is None or row != "pomdp":
         return None
-    return found.reward_aware[0]
+    return returns.reward_aware[0]
 
 
 def exact_returns(all_: Reproduction) -> Table:
     """Expected returns, without noise, and the range where PSR-optimal policies differ."""
     rows: list[tuple[Cell, ...]] = []
-    for name, found in all_.returns.items():
+    for name, returns in all_.returns.items():
         for row, title in paper.REWARD_ROWS.items():
-            estimates = [found.experiment.estimate(policy, row) for policy in paper.POLICIES]
-            low, high = earned_by_all(found, "psr-vi", row)
+            estimates = [returns.experiment.estimate(policy, row) for policy in paper.POLICIES]
+            low, high = earned_by_all(returns, "psr-vi", row)
             between = "" if low == high else f"{low:.4f} to {high:.4f}"
             noise = max(estimate.stderr or 0.0 for estimate in estimates)
             values = [_known(estimate.exact) for estimate in estimates]
@@ -190,13 +190,13 @@ def plans(all_: Reproduction) -> Table:
     """The proven bounds on each model's optimum."""
     rows: list[tuple[Cell, ...]] = []
     titles = {"pomdp": "POMDP", "psr": "PSR", "rpsr": "R-PSR", "ra-psr": "RA-PSR"}
-    for name, found in all_.returns.items():
-        aware = [] if found.reward_aware is None else [found.reward_aware[1]]
-        for plan in [*found.experiment.plans, *aware]:
+    for name, returns in all_.returns.items():
+        aware = [] if returns.reward_aware is None else [returns.reward_aware[1]]
+        for plan in [*returns.experiment.plans, *aware]:
             rows.append(
                 (paper.DOMAINS[name], titles[plan.model], *_bounds(plan), plan.vectors, plan.status)
             )
-    verified = sum(found.verified for found in all_.returns.values())
+    verified = sum(returns.verified for returns in all_.returns.values())
     return Table(
         caption="Optimal values at the start, infinite horizon, by each model's own rewards",
         columns=("domain", "model", "lower", "upper", "gap", "vectors", "status"),
@@ -205,7 +205,7 @@ def plans(all_: Reproduction) -> Table:
         align="llrrrrl",
         formats=("", "", ".6f", ".6f", ".1g", "", ""),
         footnotes=(
-            "The optimum lies between lower and upper. Solved: proven to the requested precision; "
+            "The optimum lies between lower and upper. Solved: proven to the precision of epsilon; "
             "iterations: stopped after a fixed number of iterations, so that all runs are equal.",
             f"Certificates prove the POMDP's bounds, to the digits shown, on {verified} of "
             f"{len(all_.returns)} domains; rpsr verify checked them in exact arithmetic.",
@@ -250,12 +250,14 @@ def cells(all_: Reproduction) -> Table:
     )
 
 
-def sentences(found: list[Claim]) -> Table:
+def sentences(claims: list[Claim]) -> Table:
     """The paper's sentences one by one."""
     return Table(
         caption="The paper's sentences one by one",
         columns=("verdict", "section", "the paper says", "we find"),
-        rows=tuple((claim.verdict.value, claim.where, claim.says, claim.found) for claim in found),
+        rows=tuple(
+            (claim.verdict.value, claim.where, claim.says, claim.finding) for claim in claims
+        ),
         badges=BADGES,
     )
 

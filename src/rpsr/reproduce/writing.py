@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +27,19 @@ from rpsr.reproduce.verdicts import Verdict
 WIDTH = 100
 
 
-def write_report(findings: Findings, found: Exhibits, out: Path) -> None:
+def write_report(findings: Findings, exhibits: Exhibits, out: Path) -> None:
     """Write all files into a folder."""
-    whole = page(findings, found)
+    whole = page(findings, exhibits)
     files: dict[str, bytes] = {
-        "report.txt": summary(findings, found).encode(),
-        "report.md": markdown(whole, found).encode(),
+        "report.txt": summary(findings, exhibits).encode(),
+        "report.md": markdown(whole, exhibits).encode(),
         "results.json": dumped(document(findings)),
     }
-    for name, table in found.tables.items():
+    for name, table in exhibits.tables.items():
         files[f"tables/{name}.md"] = table.markdown().encode()
         files[f"tables/{name}.tex"] = table.latex().encode()
         files[f"tables/{name}.csv"] = table.csv().encode()
-    for name, figure in found.figures.items():
+    for name, figure in exhibits.figures.items():
         files[f"figures/{name}.svg"] = svg_text(figure.drawing).encode()
         files[f"figures/{name}.png"] = png_bytes(figure.drawing)
     for folder in ("tables", "figures"):
@@ -74,13 +73,13 @@ def _remove_earlier(out: Path, names: set[str]) -> None:
 # ---- text
 
 
-def summary(findings: Findings, found: Exhibits) -> str:
+def summary(findings: Findings, exhibits: Exhibits) -> str:
     """The text for the terminal: the opening, the main tables, and the verdicts."""
     parts = [TITLE.upper(), paragraphs(f"{lead(findings)}\n\n{findings.paragraph()}")]
-    parts += [table_text(found.tables[name]) for name in ("walks", "errors")]
+    parts += [table_text(exhibits.tables[name]) for name in ("walks", "errors")]
     if findings.all_.corpus:
         parts.append(paragraphs(corpus_paragraph(findings.all_)))
-    parts.append(table_text(found.tables["returns"]))
+    parts.append(table_text(exhibits.tables["returns"]))
     parts.append(_statements(findings))
     parts.append(_differences(findings))
     return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
@@ -105,7 +104,7 @@ def _statements(findings: Findings) -> str:
     for claim in findings.claims:
         says = f"{claim.verdict.value.upper()}: {claim.says} (section {claim.where})."
         lines.append(textwrap.fill(says, WIDTH))
-        lines.append(_indented(claim.found + "."))
+        lines.append(_indented(claim.finding + "."))
     return "\n".join(lines)
 
 
@@ -135,9 +134,9 @@ def _indented(text: str) -> str:
 # ---- Markdown
 
 
-def markdown(whole: Page, found: Exhibits) -> str:
+def markdown(whole: Page, exhibits: Exhibits) -> str:
     """The page as Markdown, with links to the figures' files."""
-    names = {id(figure): name for name, figure in found.figures.items()}
+    names = {id(figure): name for name, figure in exhibits.figures.items()}
 
     def linked(figure: Figure) -> str:
         return f"![{figure.alt}](figures/{names[id(figure)]}.svg)\n{figure.caption}"
@@ -177,7 +176,13 @@ def document(findings: Findings) -> dict[str, Any]:
         "left_out": list(all_.settings.left_out),
         "confirmed": findings.confirmed,
         "statements": [
-            asdict(claim) | {"verdict": claim.verdict.value} for claim in findings.claims
+            {
+                "where": claim.where,
+                "says": claim.says,
+                "found": claim.finding,
+                "verdict": claim.verdict.value,
+            }
+            for claim in findings.claims
         ],
         "returns": [
             {

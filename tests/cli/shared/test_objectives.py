@@ -48,29 +48,29 @@ def plan(succeed, *words):
 def test_the_largest_probability_of_a_goal(succeed, model, avoid):
     if avoid == ("--avoid", "4"):
         avoid = ("--avoid", "state:4")
-    found = plan(succeed, model, "--goal", "goal", *avoid, "--epsilon", "1e-6")
-    assert found["planner"] == "auto"
-    assert found["status"] == "exact"
-    assert found["discount"] == 1
+    solution = plan(succeed, model, "--goal", "goal", *avoid, "--epsilon", "1e-6")
+    assert solution["planner"] == "auto"
+    assert solution["status"] == "exact"
+    assert solution["discount"] == 1
     # left: 1/2 + 1/2 * 1/4; right: 1/2.
-    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
-    assert found["upper"] == pytest.approx(0.625, abs=1e-6)
-    assert found["objective"].startswith("largest probability of reaching goal")
+    assert solution["lower"] == pytest.approx(0.625, abs=1e-6)
+    assert solution["upper"] == pytest.approx(0.625, abs=1e-6)
+    assert solution["objective"].startswith("largest probability of reaching goal")
 
 
 def test_within_a_number_of_steps(succeed, model):
     assert plan(succeed, model, "--goal", "goal", "--within", "1")["value"] == 0
-    found = plan(succeed, model, "--goal", "goal", "--within", "2")
-    assert found["value"] == pytest.approx(0.625, abs=1e-12)
-    assert found["horizon"] == 2
+    solution = plan(succeed, model, "--goal", "goal", "--within", "2")
+    assert solution["value"] == pytest.approx(0.625, abs=1e-12)
+    assert solution["horizon"] == 2
 
 
 @pytest.mark.parametrize("planner", ["sarsop", "hsvi", "pbvi", "policy-iteration"])
 def test_planners_without_a_horizon_get_a_task_with_a_clock(succeed, model, planner):
     words = ("--goal", "goal", "--within", "2", "--planner", planner, "--epsilon", "1e-6")
-    found = plan(succeed, model, *words, "-o", "p.json")
-    assert found["lower"] <= 0.625 <= found["upper"]
-    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
+    solution = plan(succeed, model, *words, "-o", "p.json")
+    assert solution["lower"] <= 0.625 <= solution["upper"]
+    assert solution["lower"] == pytest.approx(0.625, abs=1e-6)
     succeed("convert", model, "task.rpsr", "--goal", "goal")
     words = ("evaluate", "task.rpsr", "--policy", "p.json", "--steps", "2", "--json")
     rows = json.loads(succeed(*words).out)["rows"]
@@ -79,9 +79,19 @@ def test_planners_without_a_horizon_get_a_task_with_a_clock(succeed, model, plan
 
 def test_costs_are_shown_as_costs(succeed, model):
     words = ("--minimise", "cost", "--goal", "goal,state:4")
-    found = plan(succeed, model, *words, "--within", "5")
-    assert found["value"] == pytest.approx(2.0, abs=1e-12)
-    assert found["lower"] <= found["value"] <= found["upper"]
+    solution = plan(succeed, model, *words, "--within", "5")
+    assert solution["value"] == pytest.approx(2.0, abs=1e-12)
+    assert solution["lower"] <= solution["value"] <= solution["upper"]
+
+
+def test_the_first_upper_bound_on_rewards_is_a_lower_one_on_costs(succeed, model):
+    words = ("--minimise", "cost", "--goal", "goal,state:4", "--planner", "sarsop")
+    solution = plan(succeed, model, *words)
+    first = solution["first_lower_bound"]
+    assert solution["first_upper_bound"] is None
+    assert (first["name"], first["beside"]) == ("fast informed", [])
+    assert 0 < first["value"] <= solution["lower"]
+    assert "first_lower_bound" in succeed("solve", model, *words).out
 
 
 def test_a_policy_for_a_task_earns_its_bound(succeed, model):
@@ -100,7 +110,7 @@ def test_a_policy_for_a_task_earns_its_bound(succeed, model):
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--goal", "gaol"), "goal: no label, state or observation is called 'gaol'"),
         (("--goal", "goal", "--avoid", "state:0"), "avoid: it contains the start"),
@@ -116,10 +126,10 @@ def test_a_policy_for_a_task_earns_its_bound(succeed, model):
         (("--goal", "goal", "-o", "p.alpha"), "p.alpha: a .alpha file cannot store a plan without"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(say, model, words, told):
+def test_what_is_wrong_is_said_in_one_line(say, model, words, message):
     code, out, err = say("solve", model, *words)
     assert code == 1
-    assert told in err
+    assert message in err
     assert not out
 
 
@@ -131,25 +141,25 @@ def test_an_objective_needs_a_pomdp(say, succeed):
 
 
 def test_compression_keeps_the_probability(succeed, model):
-    found = plan(succeed, model, "--goal", "goal", "--epsilon", "1e-6", "--compress")
-    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
-    assert found["upper"] == pytest.approx(0.625, abs=1e-6)
-    assert found["compressed"] is not None
+    solution = plan(succeed, model, "--goal", "goal", "--epsilon", "1e-6", "--compress")
+    assert solution["lower"] == pytest.approx(0.625, abs=1e-6)
+    assert solution["upper"] == pytest.approx(0.625, abs=1e-6)
+    assert solution["compressed"] is not None
 
 
 @pytest.mark.parametrize("kind", ["rpsr", "ra-psr"])
 def test_predictive_models_of_a_task_have_its_value(succeed, model, kind):
-    found = plan(succeed, model, "--goal", "goal", "--epsilon", "1e-6", "--model", kind)
-    assert found["lower"] == pytest.approx(0.625, abs=1e-6)
-    assert found["upper"] == pytest.approx(0.625, abs=1e-6)
+    solution = plan(succeed, model, "--goal", "goal", "--epsilon", "1e-6", "--model", kind)
+    assert solution["lower"] == pytest.approx(0.625, abs=1e-6)
+    assert solution["upper"] == pytest.approx(0.625, abs=1e-6)
 
 
 def test_whether_a_goal_is_certain_and_how(succeed, say, model):
-    found = json.loads(succeed("almost-sure", model, "--goal", "goal", "--json").out)
-    assert (found["possible"], found["supports"], found["winning"]) == (False, 3, 0)
-    found = json.loads(succeed("almost-sure", model, "--goal", "goal, 4", "--json").out)
-    assert found["possible"]
-    assert found["rows"][0] == {"support": ["0"], "actions": ["try", "wait"]}
+    facts = json.loads(succeed("almost-sure", model, "--goal", "goal", "--json").out)
+    assert (facts["possible"], facts["supports"], facts["winning"]) == (False, 3, 0)
+    facts = json.loads(succeed("almost-sure", model, "--goal", "goal, 4", "--json").out)
+    assert facts["possible"]
+    assert facts["rows"][0] == {"support": ["0"], "actions": ["try", "wait"]}
     shown = succeed("almost-sure", model, "--goal", "goal").out
     assert "not with probability one" in shown
     code, out, err = say("almost-sure", model, "--goal", "gaol")

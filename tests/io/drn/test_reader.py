@@ -47,9 +47,9 @@ def test_labels_without_the_initial_one():
 
 def test_rewards_of_states_and_actions_add_up_and_come_from_the_first_reward_model():
     record = read(DOORS)
-    found = POMDP(record).exact_rewards()
-    assert [row[0] for row in found] == [Fraction(3, 2), -2, 0, 0]
-    assert found[1] == (-2, -2, Fraction(-7, 4), -2)
+    rewards = POMDP(record).exact_rewards()
+    assert [row[0] for row in rewards] == [Fraction(3, 2), -2, 0, 0]
+    assert rewards[1] == (-2, -2, Fraction(-7, 4), -2)
     assert record.warnings[0] == (
         "rewards are those of 'cost', the first reward model; not used: 'time'"
     )

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.io.drn.files import DOORS, read
-from tests.strategies import DECIMAL_REWARDS, records
+from tests.strategies import DECIMAL_REWARDS, few, records
 
 from rpsr import InputError, load, save
 from rpsr.domains import build
@@ -23,7 +23,7 @@ Belief = dict[int, Fraction]
 def exact_outcomes(record: Record) -> dict[tuple[int, int], list[tuple[int, int, Fraction]]]:
     """(a, s) -> (s', o, probability) of every outcome."""
     n = len(record.states)
-    found: dict[tuple[int, int], list[tuple[int, int, Fraction]]] = {}
+    outcomes: dict[tuple[int, int], list[tuple[int, int, Fraction]]] = {}
     edge, entry = record.outcome_entries()
     rows, emitting = record.transition.row_of_entry(), record.emission_row_of_edge()
     cells = record.outcome_cells(edge, entry)
@@ -32,8 +32,8 @@ def exact_outcomes(record: Record) -> dict[tuple[int, int], list[tuple[int, int,
     ):
         chance = record.transition.fractions(int(rows[d]))[target]
         chance *= record.emission.fractions(int(emitting[d]))[seen]
-        found.setdefault(divmod(int(rows[d]), n), []).append((target, seen, chance))
-    return found
+        outcomes.setdefault(divmod(int(rows[d]), n), []).append((target, seen, chance))
+    return outcomes
 
 
 def histories(
@@ -42,18 +42,18 @@ def histories(
     """Every history of (action, observation), its probability and expected last reward."""
     outcomes, rewards = exact_outcomes(record), POMDP(record).exact_rewards()
     for plan in product(range(len(record.actions)), repeat=steps):
-        found = {(): (start, Fraction(0))}
+        reached = {(): (start, Fraction(0))}
         for a in plan:
             following: dict[tuple[tuple[str, int], ...], tuple[Belief, Fraction]] = {}
-            for past, (belief, _) in found.items():
+            for past, (belief, _) in reached.items():
                 worth = sum((p * rewards[s][a] for s, p in belief.items()), Fraction(0))
                 for s, p in belief.items():
                     for target, seen, chance in outcomes[a, s]:
                         key = (*past, (record.actions[a], seen))
                         after = following.setdefault(key, ({}, worth))[0]
                         after[target] = after.get(target, Fraction(0)) + p * chance
-            found = following
-        for past, (belief, worth) in found.items():
+            reached = following
+        for past, (belief, worth) in reached.items():
             yield past, sum(belief.values(), Fraction(0)), worth
 
 
@@ -75,7 +75,7 @@ def assert_same_process(record: Record, again: Record, steps: int = 2) -> None:
     assert theirs == ours
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=few(60), deadline=None)
 @given(records(exact=True, rewards=DECIMAL_REWARDS))
 def test_histories_and_rewards_survive(record):
     plain = tuple(f"a{i}" for i in range(len(record.actions)))
@@ -112,7 +112,7 @@ def state_observed(draw: st.DrawFn) -> str:
     return head + "@model\n" + "\n".join(lines) + "\n"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=few(80), deadline=None)
 @given(state_observed())
 def test_labels_availability_and_fractions_survive(text):
     record = read(text)

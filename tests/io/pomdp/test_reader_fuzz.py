@@ -8,6 +8,7 @@ from tests import naive_reader
 from tests.io.oracle import assert_reads_like
 from tests.io.pomdp.test_writer_properties import assert_survives
 from tests.io.texts import texts
+from tests.strategies import few
 
 from rpsr.errors import InputError
 from rpsr.io.pomdp.reader import parse_pomdp
@@ -34,7 +35,7 @@ def read(content: str) -> Record:
     return parse_pomdp(content.encode(), place="f", name="f", normalize=True)
 
 
-@settings(max_examples=300)
+@settings(max_examples=few(300))
 @given(text=texts())
 def test_random_files_are_read_as_the_naive_reader_reads_them(tmp_path_factory, text):
     naive = read_naively(text.content, tmp_path_factory.getbasetemp())

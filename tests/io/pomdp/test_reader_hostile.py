@@ -13,6 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.io.reading import NAMES, REST, refusal
 from tests.io.texts import texts
+from tests.strategies import few
 
 from rpsr.errors import RpsrError
 from rpsr.io.pomdp.reader import parse_pomdp
@@ -40,7 +41,7 @@ def assert_ends_well(content: bytes) -> None:
         assert isinstance(end, Record) or "\n" not in end
 
 
-@settings(max_examples=200)
+@settings(max_examples=few(200))
 @given(st.binary(max_size=200))
 @example(b"states: 1\nactions: 1\nobservations: 1\nT: 0\n1\nO: 0\n1\nR: 0 : 0 1")
 def test_any_bytes_end_in_a_record_or_an_error(content):
@@ -54,7 +55,7 @@ TOKENS = (
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=few(200))
 @given(st.lists(st.sampled_from(TOKENS), max_size=40))
 def test_any_tokens_end_in_a_record_or_an_error(tokens):
     assert_ends_well(" ".join(tokens).encode())
@@ -84,7 +85,7 @@ def mutants(draw: st.DrawFn) -> bytes:
     return content[: draw(st.integers(0, len(content)))] if draw(st.booleans()) else content
 
 
-@settings(max_examples=400)
+@settings(max_examples=few(400))
 @given(mutants())
 def test_damaged_files_end_in_a_record_or_an_error(content):
     assert_ends_well(content)

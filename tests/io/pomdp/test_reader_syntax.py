@@ -185,19 +185,19 @@ def test_rewards_by_all_four_indices():
 
 def test_rewards_by_row_and_matrix():
     record = read(NAMES + "T: * uniform\nO: * uniform\nR: a : s\n1 2\n3 4\nR: a : t : s 5 6\n")
-    found = rewards(record)
-    assert [found[0, 0, t, o] for t in (0, 1) for o in (0, 1)] == [1, 2, 3, 4]
-    assert [found[0, 1, 0, o] for o in (0, 1)] == [5, 6]
-    assert found[0, 1, 1, 0] == 0
+    table = rewards(record)
+    assert [table[0, 0, t, o] for t in (0, 1) for o in (0, 1)] == [1, 2, 3, 4]
+    assert [table[0, 1, 0, o] for o in (0, 1)] == [5, 6]
+    assert table[0, 1, 1, 0] == 0
 
 
 def test_the_last_matching_reward_wins_and_zero_is_a_value():
-    found = rewards(
+    table = rewards(
         read(NAMES + REST + "R: a : * : * : * 3\nR: * : s : * : * 4\nR: a : s : * : x 0")
     )
-    assert found[0, 0, 0, 0] == 0
-    assert found[0, 0, 0, 1] == 4
-    assert found[0, 1, 1, 0] == 3
+    assert table[0, 0, 0, 0] == 0
+    assert table[0, 0, 0, 1] == 4
+    assert table[0, 1, 1, 0] == 3
 
 
 # ---- numbers, comments, characters

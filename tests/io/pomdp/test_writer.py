@@ -121,10 +121,10 @@ def test_a_start_among_some_states_lists_them():
 )
 def test_rewards_are_written_by_what_they_depend_on(statements, expected):
     lines = written(NAMES + "T: * uniform\nO: * uniform\n" + statements)
-    found = [line for line in lines if line.startswith("R:")]
-    assert len(found) == len(expected)
+    reward_lines = [line for line in lines if line.startswith("R:")]
+    assert len(reward_lines) == len(expected)
     if len(expected) == 1:
-        assert found == expected
+        assert reward_lines == expected
 
 
 def test_rewards_of_impossible_outcomes_are_not_written():
@@ -176,8 +176,8 @@ def test_a_name_that_cannot_be_written_is_refused(name, tmp_path):
     with pytest.raises(InputError) as refused:
         write_pomdp(two_states(states=("s", name)), target)
     remedy = "--plain-names, in Python plain_names=True, writes s0, a0, o0"
-    told = f"states: the name {name!r} cannot be written in this format; {remedy}"
-    assert str(refused.value) == told
+    message = f"states: the name {name!r} cannot be written in this format; {remedy}"
+    assert str(refused.value) == message
     assert list(tmp_path.iterdir()) == []
 
 

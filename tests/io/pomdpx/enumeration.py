@@ -66,11 +66,11 @@ class Model:
         parameter = element.find("Parameter")
         if parameter.get("type") == "DD":
             return self._diagram(parameter, parameter.find("DAG")[0], at)
-        found = Fraction(0)
+        value = Fraction(0)
         for entry in parameter:
             number = self._entry(entry, parents + own, own, at)
-            found = found if number is None else number
-        return found
+            value = value if number is None else number
+        return value
 
     def _entry(self, entry, names, own, at) -> Fraction | None:
         words = entry.find("Instance").text.split()

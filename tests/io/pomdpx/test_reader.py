@@ -25,15 +25,15 @@ def assert_means(record: Record, model: Model) -> None:
     edge, entry = record.outcome_entries()
     cells = record.outcome_cells(edge, entry)
     n, rows = len(record.states), record.transition.row_of_entry()
-    found = {}
+    outcomes = {}
     for i, (a, s, t, o) in enumerate(zip(*(part.tolist() for part in cells), strict=True)):
         moves = record.transition.fractions(int(rows[edge[i]]))
         emissions = record.emission.fractions(a * n + t)
         reward = record.rewards.exact[record.rewards.index[i]]
-        found[a, s, t, o] = (moves[t] * emissions[o], reward)
-    assert found == wanted
+        outcomes[a, s, t, o] = (moves[t] * emissions[o], reward)
+    assert outcomes == wanted
     floats = POMDP(record).outcomes.probability
-    exact = [float(found[key][0]) for key in zip(*(c.tolist() for c in cells), strict=True)]
+    exact = [float(outcomes[key][0]) for key in zip(*(c.tolist() for c in cells), strict=True)]
     np.testing.assert_allclose(floats, exact, rtol=1e-15)
 
 

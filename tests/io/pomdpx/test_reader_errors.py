@@ -25,7 +25,7 @@ def place(text: str, words: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "at", "told"),
+    ("old", "new", "at", "expected"),
     [
         ("0.95", "1.5", "1.5", "<Discount>: read '1.5', expected a number in [0, 1]"),
         ("<NumValues>3", "<NumValues>three", "<NumValues>three", "read 'three', expected a number"),
@@ -54,11 +54,11 @@ def place(text: str, words: str) -> str:
         ("</Discount>", "", "</pomdpx>", "not well-formed XML: mismatched tag"),
     ],
 )
-def test_the_place_and_what_was_read(old, new, at, told):
+def test_the_place_and_what_was_read(old, new, at, expected):
     text = files.ROVER.replace(old, new, 1)
     message = refusal(text)
-    assert message.startswith(place(text, at) if "well-formed" not in told else "f:"), message
-    assert told in message
+    assert message.startswith(place(text, at) if "well-formed" not in expected else "f:"), message
+    assert expected in message
 
 
 def test_a_row_that_no_entry_gives():
@@ -91,7 +91,7 @@ def test_variables_that_depend_on_each_other():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "expected"),
     [
         ('idref="noisy"', 'idref="none"', "no template 'none' is declared"),
         ('var="rock_1">', 'var="rock_0">', "var: read 'rock_0', expected one of act, rover_1"),
@@ -102,9 +102,9 @@ def test_variables_that_depend_on_each_other():
         ('<Node var="rock_1">', '<Node var="act">', "'act' was already tested on this path"),
     ],
 )
-def test_a_faulty_diagram(old, new, told):
+def test_a_faulty_diagram(old, new, expected):
     message = refusal(files.DIAGRAMS.replace(old, new))
-    assert told in message
+    assert expected in message
     assert message.count(":") >= 3
 
 

@@ -59,11 +59,11 @@ def test_labels_name_states():
 
 def test_rewards_of_states_and_actions_add_up_and_come_from_the_first_reward_model():
     record = read(DOORS)
-    found = POMDP(record).exact_rewards()
-    assert found[0] == (10, 10, 10)
-    assert found[1] == (Fraction(9, 4), Fraction(9, 4), Fraction(5, 2))
-    assert found[2] == (HALF, HALF, HALF)
-    assert found[3] == (10, 10, 10)
+    rewards = POMDP(record).exact_rewards()
+    assert rewards[0] == (10, 10, 10)
+    assert rewards[1] == (Fraction(9, 4), Fraction(9, 4), Fraction(5, 2))
+    assert rewards[2] == (HALF, HALF, HALF)
+    assert rewards[3] == (10, 10, 10)
     assert record.warnings[0] == (
         "rewards are those of 'steps', the first reward model; not used: 'other'"
     )

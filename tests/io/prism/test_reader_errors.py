@@ -64,7 +64,7 @@ def test_wrong_numbers(old, new, message):
          "expected one observation for each state"),
         ("  o\nendobs", "  o, s\nendobs", f"f:{LINE - 1}:3: read 2 observables, expected one "
          "variable"),
-        ("  o\nendobs", "  x\nendobs", "f:9:3: the observable 'x' is no variable of the module"),
+        ("  o\nendobs", "  x\nendobs", "f:9:3: the observable 'x' is not a variable of the module"),
         ("  o : [0..9] init 7;", "  o : [0..9] init 7;\n  t : [0..1];", "f:11:3: the module has 3 "
          "variables, expected two: the state and the observation"),
         ('"goal" = s=3;', '"goal" = s>3;', f"f:{LINE + 7}:16: read 's', expected a state such as "

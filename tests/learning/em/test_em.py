@@ -8,17 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.learning.worlds import small_log, uniform_log
+from tests.strategies import few
 
 import rpsr
 from rpsr.errors import InputError
-from rpsr.learning import Search, diagnose
+from rpsr.learning import Search, diagnose, learn
 from rpsr.learning.em import kernels as em_kernels
 from rpsr.learning.em.conversion import Facts, as_pomdp, cautious
 from rpsr.learning.em.estimator import EMRPSR
-from rpsr.learning.em.gaussian import gaussians
-from rpsr.learning.em.merge import descend, merge_costs, merged
-from rpsr.learning.em.starts import Memory, random_start, remembering_start, worth_remembering
-from rpsr.learning.em.steps import (
+from rpsr.learning.em.fitted_pomdp import (
     Encoded,
     Prior,
     counts_of,
@@ -27,7 +25,9 @@ from rpsr.learning.em.steps import (
     likelihoods,
     maximise,
 )
-from rpsr.learning.learn import learn
+from rpsr.learning.em.gaussian import gaussians
+from rpsr.learning.em.merge import descend, merge_costs, merged
+from rpsr.learning.em.starts import Memory, random_start, remembering_start, worth_remembering
 from rpsr.logs import Trajectories, from_arrays
 
 PLAIN = Prior(0.02)
@@ -86,8 +86,8 @@ def test_expected_counts_are_those_of_all_paths(ends, gaussian):
     scale = parameters.log_scale[log.steps[:, 2]].sum()
     assert likelihood == pytest.approx(chances.sum() + scale, abs=1e-10)
     assert likelihoods(parameters, log).sum() == pytest.approx(likelihood, abs=1e-10)
-    for found, wanted in zip(counts, expected, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-10)
+    for counted, wanted in zip(counts, expected, strict=True):
+        np.testing.assert_allclose(counted, wanted, atol=1e-10)
 
 
 def test_kernels_do_uncompiled_what_they_do_compiled():
@@ -118,7 +118,7 @@ def penalised(parameters, log, likelihood, prior):
     return total + (prior * np.log(p.payoffs).sum() if log.family == "categorical" else 0.0)
 
 
-@settings(max_examples=40)
+@settings(max_examples=few(40))
 @given(st.integers(0, 10**6), st.booleans(), st.integers(2, 5))
 def test_an_iteration_never_lowers_the_penalised_likelihood(seed, ends, states):
     log = Encoded.of(small_log(seed, ends=ends), "categorical")
@@ -131,7 +131,7 @@ def test_an_iteration_never_lowers_the_penalised_likelihood(seed, ends, states):
         before, parameters = now, following
 
 
-@settings(max_examples=40)
+@settings(max_examples=few(40))
 @given(st.integers(0, 10**6), st.booleans(), st.integers(2, 4), st.sampled_from([1e-9, 0.02, 3.0]))
 def test_nor_with_gaussian_rewards(seed, ends, states, count):
     log = Encoded.of(small_log(seed, ends=ends, gaussian=True), "gaussian")
@@ -164,7 +164,7 @@ def test_gaussian_means_are_those_of_the_log():
         assert fitted.means[action, 0] == pytest.approx(mean, rel=1e-9)
 
 
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 @given(st.integers(0, 10**6), st.floats(0, 2))
 def test_parameters_are_probabilities(seed, sparsity):
     log = Encoded.of(small_log(seed))
@@ -281,9 +281,9 @@ def test_load_unload_is_learned_from_a_hundred_episodes():
         true = pomdp.belief_model().expected_rewards(truth.state)
         paid.append((learned.model_.expected_rewards(filtered.state), true))
     assert max(errors[10:]) < 0.2
-    found, true = np.array(paid[10:]).transpose(1, 0, 2)
+    expected_rewards, true = np.array(paid[10:]).transpose(1, 0, 2)
     assert (true.min(), true.max()) == (0, pytest.approx(1))
-    assert found == pytest.approx(true, abs=0.2)  # a PSR's rewards are off by 1/2 here
+    assert expected_rewards == pytest.approx(true, abs=0.2)  # a PSR's rewards are off by 1/2 here
 
 
 def test_the_pomdp_has_the_fitted_numbers_even_with_as_many_states_as_actions():

@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.learning.worlds import small_log, uniform_log
+from tests.strategies import few
 
 from rpsr.learning import Choosing, PreparedLog, Search, diagnose
 from rpsr.learning.em.bins import binned, least_squares_cuts, parts, unbinned
-from rpsr.learning.em.candidates import Found, choose_number_of_states, difference
+from rpsr.learning.em.candidates import Scored, choose_number_of_states, difference
 from rpsr.learning.em.estimator import EMRPSR
-from rpsr.learning.em.merge import merged
-from rpsr.learning.em.split import best_split, split
-from rpsr.learning.em.starts import random_start
-from rpsr.learning.em.steps import (
+from rpsr.learning.em.fitted_pomdp import (
     Encoded,
     Prior,
     counts_of,
@@ -24,6 +22,10 @@ from rpsr.learning.em.steps import (
     likelihoods,
     maximise,
 )
+from rpsr.learning.em.merge import merged
+from rpsr.learning.em.partitioned_log import Views
+from rpsr.learning.em.split import best_split, split
+from rpsr.learning.em.starts import random_start
 from rpsr.logs import from_arrays
 
 PLAIN = Prior(0.02)
@@ -37,12 +39,17 @@ def test_the_smallest_within_one_standard_error_is_chosen_and_nothing_twice():
     best = np.linspace(-1, 1, 400)
     near, far = best - 0.04 + noise, best - 0.06 + noise  # one standard error is about 0.05
     again = replace(four)
-    found = [Found(best, four), Found(far, two), Found(near, three), Found(best - 1e-6, again)]
-    first, *others = choose_number_of_states(found, 5)
+    candidates = [
+        Scored(best, four),
+        Scored(far, two),
+        Scored(near, three),
+        Scored(best - 1e-6, again),
+    ]
+    first, *others = choose_number_of_states(candidates, 5)
     assert first.fitted is three
     assert difference(best, near) == (pytest.approx(0.04), pytest.approx(noise.std() / 20))
-    assert [each.fitted for each in others] == [four]
-    assert choose_number_of_states(found, 1) == [first]
+    assert [candidate.fitted for candidate in others] == [four]
+    assert choose_number_of_states(candidates, 1) == [first]
 
 
 def test_less_than_a_nat_in_all_decides_nothing():
@@ -51,8 +58,8 @@ def test_less_than_a_nat_in_all_decides_nothing():
     one, two = (random_start(log, n, np.random.default_rng(0)) for n in (1, 2))
     best = np.zeros(50)
     for behind, smaller in ((0.9, True), (1.1, False)):
-        found = [Found(best, two), Found(best - behind / 50, one)]
-        assert (choose_number_of_states(found, 1)[0].fitted is one) == smaller
+        candidates = [Scored(best, two), Scored(best - behind / 50, one)]
+        assert (choose_number_of_states(candidates, 1)[0].fitted is one) == smaller
 
 
 @pytest.mark.parametrize("n_observations", [1, 2])
@@ -61,22 +68,22 @@ def test_a_task_without_a_state_has_one(n_observations):
     rng = np.random.default_rng(1)
     actions = rng.integers(2, size=(100, 10))
     log = from_arrays(actions, rng.integers(n_observations, size=actions.shape), actions * 1.0)
-    found = EMRPSR(discount=0.9, search=Search(sizes=(4,), starts=2)).fit(log)
-    assert found.candidates_[0].states == found.rank_ == 1
+    estimator = EMRPSR(discount=0.9, search=Search(sizes=(4,), starts=2)).fit(log)
+    assert estimator.candidates_[0].states == estimator.rank_ == 1
 
 
 def test_two_are_one_if_their_scores_differ_by_next_to_nothing_and_their_sizes_do_not():
     log = Encoded.of(small_log(1, ends=False))
     two, three = (random_start(log, n, np.random.default_rng(0)) for n in (2, 3))
     scores = np.tile([-1.0, 1.0], 50)  # with a deviation of 1
-    first = Found(scores, two)
-    assert first.same_as(Found(scores + 0.9e-3, replace(two)))
-    assert not first.same_as(Found(scores + 1.1e-3, two))
-    assert not first.same_as(Found(scores, three))
+    first = Scored(scores, two)
+    assert first.same_as(Scored(scores + 0.9e-3, replace(two)))
+    assert not first.same_as(Scored(scores + 1.1e-3, two))
+    assert not first.same_as(Scored(scores, three))
 
 
 @given(st.integers(0, 100), st.booleans())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 def test_the_halves_of_a_state_are_what_it_was(seed, ends):
     log = Encoded.of(small_log(seed, ends=ends))
     counts, _ = counts_of(random_start(log, 3, np.random.default_rng(seed)), log)
@@ -84,12 +91,12 @@ def test_the_halves_of_a_state_are_what_it_was(seed, ends):
     n = len(counts[0])
     assert [array.shape for array in halves[:2]] == [(n + 1,), (2, n + 1, n + 1)]
     assert min(array.min() for array in halves) >= 0
-    for found, expected in zip(merged(halves, 1, n), counts, strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    for together, expected in zip(merged(halves, 1, n), counts, strict=True):
+        np.testing.assert_allclose(together, expected, rtol=1e-12, atol=1e-12)
 
 
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=8, unique=True), st.integers(0, 50))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=few(40), deadline=None)
 def test_bins_of_rewards_have_the_least_squares_of_all(values, seed):
     points = np.sort(np.array(values, dtype=float))
     weights = np.random.default_rng(seed).integers(1, 5, size=len(points)).astype(float)
@@ -100,13 +107,13 @@ def test_bins_of_rewards_have_the_least_squares_of_all(values, seed):
             for x, w in zip(np.split(points, cut), np.split(weights, cut), strict=True)
         )
 
-    for number, (found, begins) in enumerate(
+    for number, (least, begins) in enumerate(
         least_squares_cuts(weights, weights * points, weights * points**2), 1
     ):
         ways = list(combinations(range(1, len(points)), number - 1))
         assert begins[0] == 0
-        assert squares(begins[1:]) == pytest.approx(found, abs=1e-8)
-        assert found == pytest.approx(min(squares(way) for way in ways), abs=1e-8)
+        assert squares(begins[1:]) == pytest.approx(least, abs=1e-8)
+        assert least == pytest.approx(min(squares(way) for way in ways), abs=1e-8)
 
 
 def test_rewards_are_parted_where_they_lie_apart_and_else_by_quarters():
@@ -122,7 +129,7 @@ def test_rewards_are_parted_where_they_lie_apart_and_else_by_quarters():
 
 
 @given(st.integers(0, 50), st.integers(-60, 60), st.integers(-20, 20))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=few(20), deadline=None)
 def test_bins_do_not_depend_on_the_unit_or_the_zero_of_rewards(seed, power, shift):
     values = np.sort(np.random.default_rng(seed).choice([0, 1, 7], 90) * 1.0)
     values += np.linspace(0, 1 / 4, 90)
@@ -176,7 +183,7 @@ def test_splits_find_as_many_states_as_there_are_from_too_few():
     assert kept.candidates_[0].states <= 4 < grown.candidates_[0].states
     known, few, many = (
         diagnose(model, log).reward_rmse
-        for model in (each.belief_model() for each in (pomdp, kept.pomdp_, grown.pomdp_))
+        for model in (fitted.belief_model() for fitted in (pomdp, kept.pomdp_, grown.pomdp_))
     )
     assert few - known > 2 * (many - known)
 
@@ -185,8 +192,8 @@ def test_splits_find_as_many_states_as_there_are_from_too_few():
 def test_a_requested_number_of_states_is_found_also_beyond_the_starts(states):
     _, log = uniform_log("tiger", 40, 10, 3)
     search = Search(sizes=(2, 4), starts=2, descents=1, memories=0)
-    found = EMRPSR(discount=0.95, states=states, search=search).fit(log)
-    assert [one.states for one in found.candidates_] == [states] * len(found.candidates_)
+    estimator = EMRPSR(discount=0.95, states=states, search=search).fit(log)
+    assert [one.states for one in estimator.candidates_] == [states] * len(estimator.candidates_)
 
 
 def test_policies_are_valued_in_the_smallest_and_in_the_largest_model_that_explains_the_log():
@@ -195,13 +202,29 @@ def test_policies_are_valued_in_the_smallest_and_in_the_largest_model_that_expla
     search = Search(sizes=(6,), starts=2, descents=1, memories=0, most=6)
     sizes = []
     for keep in (1, 5):
-        found = EMRPSR(discount=0.95, search=search, choosing=Choosing(keep=keep)).fit(log)
-        small, large = found.families(PreparedLog.of(log), 2, 1, seed=0)
+        estimator = EMRPSR(discount=0.95, search=search, choosing=Choosing(keep=keep)).fit(log)
+        small, large = estimator.families(PreparedLog.of(log), 2, 1, seed=0)
         assert [len(small), len(large)] == [2, 2]
-        assert small[0].dimension == found.candidates_[0].states < large[0].dimension
-        assert len(found.candidates_) <= keep
+        assert small[0].dimension == estimator.candidates_[0].states < large[0].dimension
+        assert len(estimator.candidates_) <= keep
         sizes.append((large[0].dimension, large[1].dimension))
     assert sizes[0] == sizes[1]
+
+
+def test_every_refit_has_a_resampled_log_of_its_own(monkeypatch):
+    """Refits of two models to the same resampled log are wrong in the same way."""
+    _, log = uniform_log("tiger", 60, 10, 3)
+    search = Search(sizes=(6,), starts=2, descents=1, memories=0, most=6)
+    estimator = EMRPSR(discount=0.95, search=search).fit(log)
+    drawn, selected = [], Views.selected
+
+    def watched(views, episodes):
+        drawn.append(tuple(episodes.tolist()))
+        return selected(views, episodes)
+
+    monkeypatch.setattr(Views, "selected", watched)
+    assert len(estimator.families(PreparedLog.of(log), 2, 2, seed=0)) == 2
+    assert len(drawn) == len(set(drawn)) == 4
 
 
 def test_a_split_leads_out_of_the_optimum_where_one_state_does_the_work_of_two():
@@ -230,8 +253,8 @@ def test_states_are_looked_for_with_rewards_in_bins():
         EMRPSR(discount=0.95, search=search).fit(replace(log, rewards=noisy * unit))
         for unit in (1.0, 2.0**20)
     )
-    assert [each.loglik for each in large.candidates_] == [
-        each.loglik for each in small.candidates_
+    assert [candidate.loglik for candidate in large.candidates_] == [
+        candidate.loglik for candidate in small.candidates_
     ]
     assert small.candidates_[0].fitted.payoffs.shape[0] == log.steps  # and densities are of each
 

@@ -30,7 +30,7 @@ DISCOUNT = 0.9
 def test_recordings_that_are_cut_off_do_not_make_ends_more_likely(name, steps):
     """Of windows that begin just before a recording is cut, only those that end are complete."""
     lengths = [steps] if isinstance(steps, int) else steps
-    log = join([coin_log(1200 // len(lengths), 9, each) for each in lengths])
+    log = join([coin_log(1200 // len(lengths), 9, length) for length in lengths])
     model = estimator_by_name(name, discount=DISCOUNT).fit(log).model_
     state = model.filter()
     state.update("rest", "head")
@@ -43,8 +43,8 @@ def test_recordings_that_are_cut_off_do_not_make_ends_more_likely(name, steps):
 def word_chance(word):
     """The probability of a coin given an action, in a task that continues."""
     chance, over = 1.0, False
-    for pair in word:
-        action, seen = divmod(pair, 3)
+    for code in word:
+        action, seen = divmod(code, 3)
         ends = list(ENDING.values())[action]
         chance *= seen == 2 if over else ends if seen == 2 else (1 - ends) / 2
         over = over or seen == 2
@@ -61,14 +61,14 @@ def test_moments_are_those_of_the_task_whenever_recordings_are_cut(cut):
     features = [1] + [
         1 + k
         for k, word in enumerate(data.plan.histories)
-        if word and all(pair % 3 < 2 for pair in word) and data.features[1 + k] * data.samples > 200
+        if word and all(code % 3 < 2 for code in word) and data.features[1 + k] * data.samples > 200
     ]
     tests = [i for i, word in enumerate(data.plan.tests) if word]
     truth = np.array([[word_chance(data.plan.tests[i])] for i in tests])
-    found, variances = (
+    values, variances = (
         array[0][np.ix_(tests, features)] for array in (data.values, data.variances)
     )
-    errors = (found - truth * data.features[features]) / np.sqrt(variances)
+    errors = (values - truth * data.features[features]) / np.sqrt(variances)
     assert errors.size > 100
     assert np.sqrt((errors**2).mean()) == pytest.approx(1, abs=0.25)
     assert data.centres == pytest.approx(list(EARNED.values()), abs=1e-6)

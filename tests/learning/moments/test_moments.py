@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from tests.learning.worlds import simulate, whole_plan
 
 from rpsr import domains
-from rpsr.errors import InputError
+from rpsr.errors import DataError, InputError
+from rpsr.io.archive import pack_archive, read_archive
 from rpsr.learning import Moments, PreparedLog, Survey, WindowPlan, hankel
+from rpsr.learning.moments.exact_moments import exact_hankel
 from rpsr.learning.moments.kernels import SQUARE_UNIT, UNIT, add_windows, count_contexts
-from rpsr.learning.moments.model_expectations import exact_hankel
 from rpsr.learning.propensities import propensities
 from rpsr.logs import Trajectories, from_arrays
 
@@ -78,6 +79,45 @@ def test_saved_moments_continue_where_they_stopped(tmp_path):
         Moments.load(tmp_path / "half.npz")
 
 
+@pytest.mark.filterwarnings("error")
+def test_rewards_far_out_of_range_are_refused_without_a_warning():
+    plan = replace(WindowPlan.of(Survey.of([LOG])), scale=1e-320)
+    with pytest.raises(DataError, match="expected"):
+        Moments(plan).add(LOG)
+
+
+DAMAGES = {
+    "many features": {"histories": [[0] * k for k in range(1000)]},
+    "many words": {"observations": [str(k) for k in range(10**5)]},
+    "no prefix": {"tests": [[], [0, 0]]},
+    "no such interaction": {"tests": [[], [-1]]},
+    "a number beyond floats": {"scale": 10**400},
+    "no range of rewards": {"scale": 0.0},
+    "no name": {"actions": [["a", "a"]] * 3},
+    "no propensity": {},
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_moments_are_refused_before_they_take_memory(name, tmp_path, monkeypatch):
+    path = tmp_path / "moments.npz"
+    Moments.of([LOG], WindowPlan.of(Survey.of([LOG]))).save(path)
+    header, arrays = read_archive(path)
+    if name == "no propensity":
+        arrays["policy.0"][0, 0] = 1e-320
+    path.write_bytes(pack_archive(header | DAMAGES[name], arrays))
+    allocated, zeros = [], np.zeros
+    monkeypatch.setattr(np, "zeros", lambda *given, **o: noted(zeros(*given, **o)))
+
+    def noted(array):
+        allocated.append(array.size)
+        return array
+
+    with pytest.raises(InputError, match="damaged file of moments"):
+        Moments.load(path)
+    assert max(allocated, default=0) <= max(array.size for array in arrays.values())
+
+
 def test_windows_by_enumeration():
     """N[u, h] counted with nothing but slices of lists, for a uniform policy."""
     plan = whole_plan(domains.build("loadunload").belief_model(), 1, 2)
@@ -85,16 +125,16 @@ def test_windows_by_enumeration():
     n_observations = len(LOG.observation_names)
     counts = np.zeros(moments.nodes.shape)
     for episode in LOG:
-        pairs = (episode.actions * n_observations + episode.observations).tolist()
-        for t in range(len(pairs) - plan.depth):
+        interactions = (episode.actions * n_observations + episode.observations).tolist()
+        for t in range(len(interactions) - plan.depth):
             features = [0] + [1] * (t == 0)
             features += [
                 k + 1
                 for k, word in enumerate(plan.histories)
-                if word and t >= len(word) and tuple(pairs[t - len(word) : t]) == word
+                if word and t >= len(word) and tuple(interactions[t - len(word) : t]) == word
             ]
             for word, node in plan.nodes.items():
-                if tuple(pairs[t : t + len(word)]) == word:
+                if tuple(interactions[t : t + len(word)]) == word:
                     counts[node, features] += 1
     assert np.array_equal(moments.nodes, counts * UNIT)
 
@@ -117,9 +157,9 @@ def test_sums_of_actions_are_weighted_by_their_propensities():
 def test_compiled_and_plain_kernels_agree():
     log = random_log(3)
     plan = WindowPlan.of(Survey.of([log]), behaviour="logged")
-    pairs = log.actions * 3 + log.observations
+    interactions = log.actions * 3 + log.observations
     shares = np.random.default_rng(1).choice([0.0, 0.3, 1.0], size=log.steps)
-    columns = (log.actions, pairs, plan.counted(log.rewards), plan.weights(log), shares)
+    columns = (log.actions, interactions, plan.counted(log.rewards), plan.weights(log), shares)
     tries = (plan.children, plan.past, plan.rows, plan.depth, plan.anchored)
     sums = [Moments(plan) for _ in range(2)]
     kernels = (add_windows, add_windows.py_func)
@@ -129,7 +169,7 @@ def test_compiled_and_plain_kernels_agree():
     assert np.array_equal(sums[0].stats, sums[1].stats)
     tables = [np.zeros((4, 216, 2), dtype=np.int64) for _ in range(2)]
     for kernel, table in zip((count_contexts, count_contexts.py_func), tables, strict=True):
-        kernel(log.actions, pairs, log.offsets, 6, table)
+        kernel(log.actions, interactions, log.offsets, 6, table)
     assert np.array_equal(*tables)
 
 

@@ -54,10 +54,10 @@ def test_a_plan_simulated_in_its_own_model_earns_the_exact_value():
     model = build("tiger").belief_model()
     plan = solve(model, planner_by_name("pbvi"))
     exact = exact_return(model, AlphaPolicy(model, plan.vectors), steps=30)
-    found = [simulated_value(plan, model, 1000, 30, seed) for seed in range(5)]
-    stderr = np.std(found, ddof=1) / np.sqrt(len(found))
+    means = [simulated_value(plan, model, 1000, 30, seed) for seed in range(5)]
+    stderr = np.std(means, ddof=1) / np.sqrt(len(means))
     assert 0.02 < stderr < 0.3
-    assert abs(np.mean(found) - exact) <= 4 * stderr
+    assert abs(np.mean(means) - exact) <= 4 * stderr
 
 
 def test_what_comes_after_the_last_step_is_what_the_plan_promises_there():

@@ -80,15 +80,15 @@ def test_scores_weigh_errors_of_rewards_by_the_best_but_not_beyond_a_tenth_of_th
 def test_a_rank_beyond_the_noise_is_taken_where_held_out_episodes_ask_for_it():
     """Of shuttle's seven directions, 200 episodes show fewer, and predict better with all."""
     log = simulate("shuttle", 200, 20, seed=2)
-    found = SpectralRPSR().fit(log)
-    standing = rank_cut(found.singular_values_, found.noise_level_)
-    assert standing < found.rank_ == rpsr(domains.build("shuttle")).dimension == 7
-    trials = found.trials_
+    estimator = SpectralRPSR().fit(log)
+    standing = rank_cut(estimator.singular_values_, estimator.noise_level_)
+    assert standing < estimator.rank_ == rpsr(domains.build("shuttle")).dimension == 7
+    trials = estimator.trials_
     assert trials[-1].rank <= standing + 2
     assert all(trial.behind > trial.stderr for trial in trials[:standing])
     other = min(trials[:standing], key=lambda trial: trial.behind)
     said = f" than {other.rank} by {other.behind:.2g} ± {other.stderr:.2g} per step"
-    assert said in rank_words(found.rank_, standing, trials)
+    assert said in rank_words(estimator.rank_, standing, trials)
 
 
 def test_ranks_that_are_given_or_found_otherwise_have_no_trials():
@@ -129,26 +129,26 @@ def test_the_level_of_noise_is_that_of_a_matrix_of_noise():
     plain = scales(data, "plain")
     one = np.ones_like(data.variances)
     rows, columns = one.shape[1:]
-    found = noise_level(replace(data, variances=one), plain)
-    assert found == pytest.approx(np.sqrt(rows) + np.sqrt(columns))
+    level = noise_level(replace(data, variances=one), plain)
+    assert level == pytest.approx(np.sqrt(rows) + np.sqrt(columns))
     matrix = np.random.default_rng(0).normal(size=(rows, columns))
-    assert np.linalg.norm(matrix, 2) == pytest.approx(found, rel=0.1)
+    assert np.linalg.norm(matrix, 2) == pytest.approx(level, rel=0.1)
 
 
 def test_without_held_out_episodes_the_cut_decides_and_the_reason_says_so():
     """Of four episodes none is held out: the two ranks beyond the cut have nothing to show."""
     log = simulate("loadunload", 4, 15, seed=0)
-    found = SpectralRPSR().fit(log)
-    cut = rank_cut(found.singular_values_, found.noise_level_)
-    assert (found.directions_, found.trials_) == (cut, ())
-    assert found.spectrum().reason.endswith(f"{cut} singular value exceeds the noise")
-    assert found.spectrum().reason.startswith("no held-out episodes; ")
+    estimator = SpectralRPSR().fit(log)
+    cut = rank_cut(estimator.singular_values_, estimator.noise_level_)
+    assert (estimator.directions_, estimator.trials_) == (cut, ())
+    assert estimator.spectrum().reason.endswith(f"{cut} singular value exceeds the noise")
+    assert estimator.spectrum().reason.startswith("no held-out episodes; ")
     assert SpectralRPSR(rank=2).fit(log).spectrum().reason.startswith("as requested; ")
     grown = DiscoveredRPSR(algorithm="suffix-history", repeats=0).fit(log)
     assert grown.spectrum().reason.startswith("found by suffix-history; ")
 
 
 def test_without_bootstrap_samples_there_is_no_stability():
-    found = DiscoveredRPSR(rank=2, repeats=0).fit(simulate("tiger", 30, 10, seed=0))
-    assert found.stability_ == ()
-    assert [member.stability for member in found.findings().core] == [None, None]
+    estimator = DiscoveredRPSR(rank=2, repeats=0).fit(simulate("tiger", 30, 10, seed=0))
+    assert estimator.stability_ == ()
+    assert [member.stability for member in estimator.findings().core] == [None, None]

@@ -19,8 +19,8 @@ from rpsr.learning import (
     filtered,
     hankel,
 )
+from rpsr.learning.moments.exact_moments import exact_hankel
 from rpsr.learning.moments.hankel import reweighted
-from rpsr.learning.moments.model_expectations import exact_hankel
 from rpsr.logs import from_arrays
 from rpsr.logs.parts import Resampled
 from rpsr.models import RobustFilter, Unknown
@@ -77,22 +77,22 @@ def test_discovery_on_exact_moments(name, algorithm):
     data = exact(name, anchored=algorithm == "reset")
     rank = rpsr(pomdp).dimension if algorithm == "pivoted" else None
     data = replace(data, variances=data.variances * 1e-18)  # no noise
-    found = DiscoveredRPSR(algorithm=algorithm).fit_hankel(data, rank)
-    said = found.findings()
-    assert [member.intent for member in said.core] == list(map(str, found.core_))
-    assert (said.rank, said.core[0].stability) == (found.rank_, None)  # no log was resampled
-    assert len(found.core_) == found.rank_ == len(found.core_histories_)
+    estimator = DiscoveredRPSR(algorithm=algorithm).fit_hankel(data, rank)
+    said = estimator.findings()
+    assert [member.intent for member in said.core] == list(map(str, estimator.core_))
+    assert (said.rank, said.core[0].stability) == (estimator.rank_, None)  # no log was resampled
+    assert len(estimator.core_) == estimator.rank_ == len(estimator.core_histories_)
     if algorithm == "reset" and name == "loadunload":
         return  # three steps from the start do not reach every state
-    assert found.rank_ == rpsr(pomdp).dimension
-    assert furthest(name, found.model_) < 1e-8
+    assert estimator.rank_ == rpsr(pomdp).dimension
+    assert furthest(name, estimator.model_) < 1e-8
     belief = pomdp.belief_model()
-    state = found.model_.filter()
+    state = estimator.model_.filter()
     before = belief.start
     for _ in range(3):
-        coordinates = found.model_.coordinates
+        coordinates = estimator.model_.coordinates
         assert coordinates is not None
-        predicted = dict(zip(found.model_.core, state.state @ coordinates, strict=True))
+        predicted = dict(zip(estimator.model_.core, state.state @ coordinates, strict=True))
         for text, value in predicted.items():
             true = float(before @ future_vector(belief, parse_future(text)))
             assert value == pytest.approx(true, abs=1e-7 * max(1, abs(true)))
@@ -114,7 +114,7 @@ def test_a_constant_added_to_all_rewards_only_adds_it_to_those_expected(constant
     before, after = (SpectralRPSR(**options).fit(log) for log in (LOG, shifted))
     np.testing.assert_allclose(after.singular_values_, before.singular_values_, rtol=1e-6)
     assert after.noise_level_ == pytest.approx(before.noise_level_, rel=1e-6)
-    said, known = (filtered(found.model_, LOG) for found in (after, before))
+    said, known = (filtered(estimator.model_, LOG) for estimator in (after, before))
     np.testing.assert_allclose(said.predictions, known.predictions, atol=1e-6)
     # Rewards of 1 beside a constant of 1e9 are known to seven digits.
     np.testing.assert_allclose(said.rewards - constant, known.rewards, atol=1e-4)
@@ -122,21 +122,21 @@ def test_a_constant_added_to_all_rewards_only_adds_it_to_those_expected(constant
 
 def test_a_log_of_load_unload_gives_its_rpsr():
     held = simulate("loadunload", 200, 20, seed=4)
-    found = SpectralRPSR().fit(LOG)
-    assert found.rank_ == 9
-    assert isinstance(found.model_.domain, Unknown)
-    totals = found.model_.emissions.sum(axis=2)
-    np.testing.assert_allclose(totals, np.tile(found.model_.normalizer, (2, 1)), atol=1e-9)
+    estimator = SpectralRPSR().fit(LOG)
+    assert estimator.rank_ == 9
+    assert isinstance(estimator.model_.domain, Unknown)
+    totals = estimator.model_.emissions.sum(axis=2)
+    np.testing.assert_allclose(totals, np.tile(estimator.model_.normalizer, (2, 1)), atol=1e-9)
     truth = diagnose(domains.build("loadunload").belief_model(), held)
-    ours, without = diagnose(found.model_, held), diagnose(SpectralPSR().fit(LOG).model_, held)
+    ours, without = diagnose(estimator.model_, held), diagnose(SpectralPSR().fit(LOG).model_, held)
     assert ours.loglik > truth.loglik - 0.01
     assert ours.reward_rmse is not None
     assert without.reward_rmse is not None
     assert truth.reward_rmse is not None
     assert ours.reward_rmse < 1.1 * truth.reward_rmse
     assert without.reward_rmse > 1.5 * truth.reward_rmse  # it cannot tell loaded from unloaded
-    assert found.overlap_.unseen == 0
-    assert found.overlap_.effective > 0.9
+    assert estimator.overlap_.unseen == 0
+    assert estimator.overlap_.effective > 0.9
 
 
 def test_streams_and_logs_in_memory_give_the_same_bits():
@@ -160,13 +160,13 @@ def test_a_policy_that_looks_at_the_history_is_corrected():
     truth = filtered(domains.build("loadunload").belief_model(), held)
 
     def errors(episodes, chances, **options):
-        found = []
+        deviations = []
         for seed in (6, 7):
             log = simulate("loadunload", episodes, 20, seed=seed, chances=chances, ago=2)
             said = filtered(SpectralRPSR(rank=9, **options).fit(log).model_, held)
             seen = ((said.predictions - truth.predictions) ** 2).mean()
-            found.append([seen, ((said.rewards - truth.rewards) ** 2).mean()])
-        return np.mean(found, axis=0)
+            deviations.append([seen, ((said.rewards - truth.rewards) ** 2).mean()])
+        return np.mean(deviations, axis=0)
 
     uniform = errors(8000, None)
     for behaviour in ("logged", "estimated"):
@@ -178,11 +178,11 @@ def test_a_policy_that_looks_at_the_history_is_corrected():
 
 def test_progress_is_told_and_leaves_no_trace():
     messages = []
-    found = SpectralRPSR(progress=messages.append).fit(LOG)
+    estimator = SpectralRPSR(progress=messages.append).fit(LOG)
     assert messages[0] == "surveying, step 0"
-    assert f"rank 1 of {len(found.trials_)}" in messages
-    assert "progress" not in found.model_.provenance
-    json.dumps(found.model_.provenance)
+    assert f"rank 1 of {len(estimator.trials_)}" in messages
+    assert "progress" not in estimator.model_.provenance
+    json.dumps(estimator.model_.provenance)
     messages.clear()
     DiscoveredRPSR(rank=9, repeats=2, progress=messages.append).fit(LOG)
     assert messages[-1] == "bootstrap sample 2 of 2"
@@ -192,36 +192,36 @@ def test_variances_by_a_model_are_those_of_counting():
     """Of a pair after a history seen n times before an action: p (1 - p) / n, and nearly that."""
     data = exact("loadunload")
     rows = np.ones(data.values.shape[1], dtype=bool)
-    found = reweighted(data, iter(data.values), rows)
+    by_model = reweighted(data, iter(data.values), rows)
     often = np.maximum(data.features, 1e-9)
     chance = data.values[1:, 0] / often  # of each pair, given each history, (A * O, H)
     n = np.repeat(data.counts[0], 3, axis=0)
     known = (n > 1000) & (chance > 0.05) & (chance < 0.95)
     assert known.sum() > 20
     expected = data.features**2 * chance * (1 - chance) / np.maximum(n, 1)
-    np.testing.assert_allclose(found.variances[1:, 0][known], expected[known], rtol=0.02)
+    np.testing.assert_allclose(by_model.variances[1:, 0][known], expected[known], rtol=0.02)
     kept = reweighted(data, (part[:1] for part in data.values), rows & (np.arange(len(rows)) == 0))
     assert np.array_equal(kept.variances[:, 1:], data.variances[:, 1:])
 
 
 def test_one_long_recording():
     log = simulate("tiger", 1, 20_000, seed=8)
-    found = SpectralRPSR(starts="stationary").fit(log)
-    assert found.rank_ == 2
+    estimator = SpectralRPSR(starts="stationary").fit(log)
+    assert estimator.rank_ == 2
     held = simulate("tiger", 1, 5000, seed=9)
     truth = filtered(domains.build("tiger").belief_model(), held)
-    said = filtered(found.model_, held)
+    said = filtered(estimator.model_, held)
     assert float(((said.predictions - truth.predictions) ** 2).mean()) < 2e-3
 
 
 def test_parameters_are_scikit_learns():
-    found = SpectralRPSR(rank=3, weighting="plain")
-    twin = type(found)(**found.get_params(deep=False))
-    assert twin.get_params() == found.get_params()
+    estimator = SpectralRPSR(rank=3, weighting="plain")
+    twin = type(estimator)(**estimator.get_params(deep=False))
+    assert twin.get_params() == estimator.get_params()
     assert twin.set_params(rank="auto").rank == "auto"
-    assert not hasattr(found, "model_")
+    assert not hasattr(estimator, "model_")
     with pytest.raises(InputError, match="no parameter is called 'ranks'"):
-        found.set_params(ranks=2)
+        estimator.set_params(ranks=2)
     with pytest.raises(TypeError):
         SpectralRPSR(3)  # pyright: ignore
 
@@ -258,22 +258,22 @@ def test_a_policy_on_a_learned_model_can_be_simulated():
     tiger = domains.build("tiger")
     log = replace(log, action_names=tiger.actions, observation_names=tiger.observations)
     model = SpectralRPSR(rank=1, discount=0.9).fit(log).model_
-    found = run(tiger, AlphaPolicy(model, np.zeros((1, 1))), episodes=20, steps=10, seed=0)
-    assert found.steps == 200
-    assert set(found.observations.tolist()) == {0, 1}
+    simulated = run(tiger, AlphaPolicy(model, np.zeros((1, 1))), episodes=20, steps=10, seed=0)
+    assert simulated.steps == 200
+    assert set(simulated.observations.tolist()) == {0, 1}
 
 
 def test_discovery_reads_like_the_domain():
-    found = DiscoveredRPSR(rank=9, repeats=5).fit(LOG)
-    assert len(found.core_) == len(found.stability_) == 9
-    samples = [Moments.of(Resampled([LOG], seed), found.hankel_.plan) for seed in range(5)]
+    estimator = DiscoveredRPSR(rank=9, repeats=5).fit(LOG)
+    assert len(estimator.core_) == len(estimator.stability_) == 9
+    samples = [Moments.of(Resampled([LOG], seed), estimator.hankel_.plan) for seed in range(5)]
     cores = [DiscoveredRPSR().fit_hankel(hankel(sample), 9).core_ for sample in samples]
-    shares = [np.mean([intent in core for core in cores]) for intent in found.core_]
-    assert found.stability_ == pytest.approx(shares)
+    shares = [np.mean([intent in core for core in cores]) for intent in estimator.core_]
+    assert estimator.stability_ == pytest.approx(shares)
     assert min(shares) < max(shares) == 1
-    assert parse_future(str(found.core_[0])) == found.core_[0]
+    assert parse_future(str(estimator.core_[0])) == estimator.core_[0]
     again = DiscoveredRPSR(rank=9, repeats=5).fit(LOG)
-    assert (again.core_, again.stability_) == (found.core_, found.stability_)
+    assert (again.core_, again.stability_) == (estimator.core_, estimator.stability_)
 
 
 def test_a_sample_that_tells_nothing_chooses_no_intent():
@@ -282,5 +282,5 @@ def test_a_sample_that_tells_nothing_chooses_no_intent():
     never = np.zeros(one.steps)
     short = replace(one, offsets=np.arange(one.steps + 1), terminated=never, truncated=never)
     with pytest.warns(UserWarning, match="20 of 21 episodes are shorter"):
-        found = DiscoveredRPSR(rank=1, repeats=40).fit([one, short])
-    assert 0.3 < found.stability_[0] < 0.9
+        estimator = DiscoveredRPSR(rank=1, repeats=40).fit([one, short])
+    assert 0.3 < estimator.stability_[0] < 0.9

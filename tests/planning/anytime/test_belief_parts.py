@@ -15,8 +15,9 @@ from rpsr.domains import build
 from rpsr.models.as_model import as_linear
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.anytime import belief_parts
-from rpsr.planning.anytime.belief_parts import BEGIN, END, find_parts
+from rpsr.planning.anytime.belief_parts import BEGIN, CENTRE, END, find_parts, members
 from rpsr.planning.anytime.planners import HSVI, SARSOP
+from rpsr.planning.anytime.schedule import Schedule
 from rpsr.planning.corners.corner_model import corner_process
 from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.files.checkpoint import Checkpoint
@@ -60,12 +61,12 @@ def finest(pomdp: POMDP) -> list[set[int]]:
 def test_parts_are_the_finest_that_every_step_keeps(name: str, always: None) -> None:
     pomdp = build(name)
     parts = find_parts(corner_process(as_linear(pomdp)), no_limits())
-    found = {
+    members = {
         frozenset(parts.member[begin:end].tolist())
         for begin, end in parts.part[:, [BEGIN, END]].tolist()
         if begin < len(parts.of)  # else the support of the start
     }
-    assert found == {frozenset(part) for part in finest(pomdp)}
+    assert members == {frozenset(part) for part in finest(pomdp)}
 
 
 def test_the_cells_of_rock_sample_are_parts_and_hallways_are_whole() -> None:
@@ -100,18 +101,18 @@ def test_bounds_by_parts_hold_and_agree_with_those_without(
     monkeypatch.setattr(belief_parts, "WORTHWHILE", 1.0)
     process = corner_process(as_linear(pomdp))
     assert len(find_parts(process, no_limits()).part) > 1
-    found = planner(max_iterations=trials).solve(pomdp)
-    assert found.upper is not None
+    plan = planner(max_iterations=trials).solve(pomdp)
+    assert plan.upper is not None
     assert plain.upper is not None
     # Both pairs of bounds contain the optimal value.
-    assert found.lower <= plain.upper
-    assert plain.lower <= found.upper
-    assert found.upper - found.lower < 0.2 * abs(found.value)
+    assert plan.lower <= plain.upper
+    assert plain.lower <= plan.upper
+    assert plan.upper - plan.lower < 0.2 * abs(plan.value)
     # The plan is a controller worth its lower bound, by its own equations and by an exact system.
-    first = int((found.vectors @ found.model.start).argmax())
-    choices = found.value_function.choices
-    assert worth_at_start(process, found.vectors, choices, first) >= found.lower - 1e-9
-    assert extract_controller(found).value(pomdp) >= found.lower - 1e-9
+    first = int((plan.vectors @ plan.model.start).argmax())
+    choices = plan.value_function.choices
+    assert worth_at_start(process, plan.vectors, choices, first) >= plan.lower - 1e-9
+    assert extract_controller(plan).value(pomdp) >= plan.lower - 1e-9
 
 
 @pytest.mark.parametrize("name", ["rock-sample:n=2,k=2", "4x3"])
@@ -126,18 +127,45 @@ def test_a_search_by_parts_continues_from_an_earlier_one(name: str, always: None
 
 def test_partial_vectors_are_a_value_function_like_any_other(always: None, tmp_path: Path) -> None:
     pomdp = build("rock-sample:n=2,k=2")
-    found = SARSOP(max_iterations=5, keep_points=True).solve(pomdp)
-    values, start = found.value_function, found.model.start
+    plan = SARSOP(max_iterations=5, keep_points=True).solve(pomdp)
+    values, start = plan.value_function, plan.model.start
     assert isinstance(values, PartialValueFunction)
     size, largest = values.nbytes, values.largest  # before all numbers are computed
     copy = replace(values, vectors=2 * values.vectors)
     assert (largest, copy.largest) == (np.abs(values.vectors).max(), 2 * largest)
     assert size < copy.nbytes
-    assert copy.at(start[None])[0] == pytest.approx(2 * found.value)
-    assert found.policy().act() in range(len(pomdp.actions))
-    proof = found.certificate()
+    assert copy.at(start[None])[0] == pytest.approx(2 * plan.value)
+    assert plan.policy().act() in range(len(pomdp.actions))
+    proof = plan.certificate()
     proof.save(tmp_path / "proof.json")
     assert verify(pomdp, tmp_path / "proof.json").lower == Fraction(proof.lower)
-    save_policy(found, tmp_path / "plan.npz")
+    save_policy(plan, tmp_path / "plan.npz")
     stored = load_policy(tmp_path / "plan.npz", pomdp)
-    assert (stored.vectors == found.vectors).all()
+    assert (stored.vectors == plan.vectors).all()
+
+
+def test_a_search_begins_with_every_first_policy_in_every_part(
+    always: None,
+) -> None:
+    """Values are the policy's at the part's corners; successors are in the part that follows."""
+    process = corner_process(as_linear(build("rock-sample:n=2,k=2")))
+    search = Schedule(process, no_limits(), 1e-3, selective=True, seed=0)
+    vectors, policies = search.state.vectors, search.begun.policies
+    parts = vectors.parts
+    count = len(policies)
+    assert search.state.graph.counts["vectors"] >= count * len(parts.part)
+    for c in range(len(parts.part)):
+        where = members(parts, c)
+        for p in range(count):
+            v = c * count + p
+            at = vectors.first[v]
+            np.testing.assert_array_equal(
+                vectors.values[at : at + len(where)], policies.vectors[p, where]
+            )
+            action, *following = vectors.choice[v].tolist()
+            assert action == policies.actions[p]
+            for o, then in enumerate(parts.after[c, action].tolist()):
+                expected = v if then < 0 else then * count + policies.successors[p, o]
+                assert following[o] == expected
+        belief = search.state.graph.node[parts.part[c, CENTRE]]
+        assert belief["length"] == len(where) or c + 1 == len(parts.part)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.strategies import few
 
 import rpsr
 from rpsr.domains.rules import tabulate
@@ -54,7 +55,7 @@ def game(draw, end=Fraction(1, 3)):
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=few(20))
 @given(st.data())
 def test_bounds_enclose_the_value_of_many_steps(data):
     pomdp = game(data.draw)
@@ -91,9 +92,9 @@ def maze(cells=4, slip=Fraction(1, 10)):
     def see(a, s):
         if a != "look" or not isinstance(s, int):
             return {"dark": ONE}
-        told = "high" if s >= cells // 2 else "low"
-        other = {"high": "low", "low": "high"}[told]
-        return {told: 1 - slip, other: slip}
+        half = "high" if s >= cells // 2 else "low"
+        other = {"high": "low", "low": "high"}[half]
+        return {half: 1 - slip, other: slip}
 
     return tabulate(
         name="maze",
@@ -259,7 +260,7 @@ def test_sums_that_are_not_well_defined_are_refused():
 
 
 @given(st.data())
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 def test_the_first_bounds_are_those_of_observed_states(data):
     """Beside many sweeps from below, which converge to the optimum of the observed problem."""
     task = rpsr.reach("goal", avoiding="pit").task(game(data.draw))

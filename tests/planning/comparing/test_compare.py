@@ -40,19 +40,19 @@ CLOSED = ("heavenhell", "loadunload", "parr", "stand-tiger")
 @pytest.mark.parametrize("name", CLOSED)
 def test_pomdp_and_rpsr_policies_never_differ(name):
     (model, _, _), (first, second, _) = forms(name), plans(name)
-    found = compare(AlphaPolicy.of(first), AlphaPolicy.of(second), model, vectors=first.vectors)
-    assert found.same
-    assert found.complete
-    assert found.largest_cost == 0
-    assert np.allclose(found.values, first.value, atol=1e-9)
+    compared = compare(AlphaPolicy.of(first), AlphaPolicy.of(second), model, vectors=first.vectors)
+    assert compared.same
+    assert compared.complete
+    assert compared.largest_cost == 0
+    assert np.allclose(compared.values, first.value, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["tiger", "paint", "line4-2goals"])
 def test_they_do_not_differ_where_states_never_close(name):
     model, other, _ = forms(name)
     first, second = (solve(m, ValueIteration(epsilon=1e-7)) for m in (model, other))
-    found = compare(AlphaPolicy.of(first), AlphaPolicy.of(second), model, limit=200)
-    assert found.same
+    compared = compare(AlphaPolicy.of(first), AlphaPolicy.of(second), model, limit=200)
+    assert compared.same
     everywhere = compare_over_domain(AlphaPolicy.of(first), AlphaPolicy.of(second), samples=200)
     assert everywhere.same
     assert everywhere.states == 200 + model.dimension
@@ -60,14 +60,14 @@ def test_they_do_not_differ_where_states_never_close(name):
 
 def test_a_difference_is_found_where_it_is_and_priced():
     (model, _, _), (best, _, wrong) = forms("parr"), plans("parr")
-    found = compare(AlphaPolicy.of(best), AlphaPolicy.of(wrong), model, vectors=best.vectors)
-    (only,) = found.differences
+    compared = compare(AlphaPolicy.of(best), AlphaPolicy.of(wrong), model, vectors=best.vectors)
+    (only,) = compared.differences
     assert only.history == (("a", "A"),)
     assert only.probability == 1
     assert only.actions[0] == "a"
     # The policies are equal after one wrong step: the cost of that step, discounted, is ...
     assert only.cost is not None
-    assert 0 < 0.95 * only.cost <= best.value - found.values[1][1] + 1e-9
+    assert 0 < 0.95 * only.cost <= best.value - compared.values[1][1] + 1e-9
     unpriced = compare(AlphaPolicy.of(best), AlphaPolicy.of(wrong), model)
     assert unpriced.largest_cost is None
 
@@ -84,9 +84,9 @@ def test_looking_less_far_finds_less():
 
 def test_over_the_domain_a_difference_costs_something():
     best, _, wrong = plans("loadunload")
-    found = compare_over_domain(AlphaPolicy.of(best), AlphaPolicy.of(wrong), samples=100)
-    assert not found.same
-    assert found.largest_cost > 0.1
+    compared = compare_over_domain(AlphaPolicy.of(best), AlphaPolicy.of(wrong), samples=100)
+    assert not compared.same
+    assert compared.largest_cost > 0.1
     with pytest.raises(ModelError, match="not models of the same POMDP"):
         compare_over_domain(AlphaPolicy.of(best), AlphaPolicy.of(plans("parr")[0]))
 
@@ -148,21 +148,21 @@ CELLS = {
 def range_of(name):
     """The range over policies that are optimal for a domain's PSR."""
     model, _, approximate = forms(name)
-    found = optimal_range(approximate, model, solve(approximate, ValueIteration(epsilon=1e-8)))
-    assert found.complete
-    return found
+    bounds = optimal_range(approximate, model, solve(approximate, ValueIteration(epsilon=1e-8)))
+    assert bounds.complete
+    return bounds
 
 
 @pytest.mark.parametrize("name", [name for name in CELLS if name != "line4-2goals"])
 def test_the_paper_s_cells_lie_in_the_range(name):
-    found = range_of(name)
-    assert max(high - low for low, high in (found.least, found.greatest)) < 1e-7
+    bounds = range_of(name)
+    assert max(high - low for low, high in (bounds.least, bounds.greatest)) < 1e-7
     mean, deviation = CELLS[name]
     worst, best = value_bounds(forms(name)[0], 0.95**100 / 0.05)  # what later steps are worth
     noise = 0.05 + 3 * (deviation + 0.05) / np.sqrt(1000)
-    assert found.least[0] - best - noise <= mean <= found.greatest[1] - worst + noise
+    assert bounds.least[0] - best - noise <= mean <= bounds.greatest[1] - worst + noise
     if deviation == 0:  # nothing to blame on chance, and rounding does not matter
-        assert found.contains(mean, 1e-7)
+        assert bounds.contains(mean, 1e-7)
 
 
 def test_every_policy_is_optimal_for_the_psr_of_line4_2goals():
@@ -182,25 +182,25 @@ def test_every_policy_is_optimal_for_the_psr_of_line4_2goals():
 @pytest.mark.parametrize("name", ["heavenhell", "loadunload", "parr"])
 def test_a_range_is_the_same_by_either_way(name):
     model, _, approximate = forms(name)
-    found, other = optimal_range(approximate, model), range_of(name)
-    assert found.exact
-    assert other.least == pytest.approx(found.least, abs=1e-7)
-    assert other.greatest == pytest.approx(found.greatest, abs=1e-7)
+    bounds, other = optimal_range(approximate, model), range_of(name)
+    assert bounds.exact
+    assert other.least == pytest.approx(bounds.least, abs=1e-7)
+    assert other.greatest == pytest.approx(bounds.greatest, abs=1e-7)
 
 
 def test_where_nothing_is_rewarded_everything_is_optimal():
     model, _, approximate = forms("heavenhell")
-    found = optimal_range(approximate, model)
+    bounds = optimal_range(approximate, model)
     best = plans("heavenhell")[0].value
-    assert found.greatest == pytest.approx((best, best), abs=1e-9)
-    assert found.least == pytest.approx((-best, -best), abs=1e-9)
+    assert bounds.greatest == pytest.approx((best, best), abs=1e-9)
+    assert bounds.least == pytest.approx((-best, -best), abs=1e-9)
 
 
 def test_optimal_policies_for_the_task_itself_have_one_value():
     model, other, _ = forms("loadunload")
-    found = optimal_range(other, model)
+    bounds = optimal_range(other, model)
     value = plans("loadunload")[0].value
-    assert (*found.least, *found.greatest) == pytest.approx((value,) * 4, abs=1e-9)
+    assert (*bounds.least, *bounds.greatest) == pytest.approx((value,) * 4, abs=1e-9)
 
 
 def test_a_range_is_that_of_all_optimal_controllers():
@@ -225,9 +225,9 @@ def test_a_range_is_that_of_all_optimal_controllers():
         )
         if tried.value(approximate) >= plan.value - 1e-9:
             worth.append(tried.value(model))
-    found = optimal_range(approximate, model)
-    assert min(worth) >= found.least[0] - 1e-9
-    assert max(worth) <= found.greatest[1] + 1e-9
+    bounds = optimal_range(approximate, model)
+    assert min(worth) >= bounds.least[0] - 1e-9
+    assert max(worth) <= bounds.greatest[1] + 1e-9
 
 
 def test_a_range_that_never_closes_is_tightened_by_the_extremes():
@@ -251,9 +251,9 @@ def test_a_range_that_does_not_close_is_bounds_and_says_so():
     solution = solve(approximate, ValueIteration(epsilon=1e-7))
     with pytest.raises(ModelError, match="did not end within"):
         optimal_range(approximate, model, limit=100)
-    found = optimal_range(approximate, model, solution, limit=300)
-    assert found.least[0] <= found.least[1] + 1e-9
-    assert found.contains(0.0, 0.1)
+    bounds = optimal_range(approximate, model, solution, limit=300)
+    assert bounds.least[0] <= bounds.least[1] + 1e-9
+    assert bounds.contains(0.0, 0.1)
 
 
 def test_a_solution_that_was_stopped_does_not_say_which_actions_are_best():

@@ -17,9 +17,9 @@ def test_an_end_pays_for_the_error_of_every_step():
     ends = _Ends(graph, np.full(shape, 2.0), everywhere, np.full(shape, 0.25), 0.9)
     nothing = np.empty(0)
     for sign, pay, per_step in ((1, 1, 2.225), (-1, 1, -1.775), (1, -1, 1.775), (-1, -1, -2.225)):
-        found = ends.most(sign, nothing, pay)
-        assert abs(found - per_step / (1 - 0.9)) < 1e-9
-        assert pay * (found - per_step / (1 - 0.9)) >= -1e-12
+        end = ends.most(sign, nothing, pay)
+        assert abs(end - per_step / (1 - 0.9)) < 1e-9
+        assert pay * (end - per_step / (1 - 0.9)) >= -1e-12
 
 
 def test_an_end_pays_for_values_that_are_not_optimal_yet(monkeypatch):

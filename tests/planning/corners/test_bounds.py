@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, random_exact, rotated
 from tests.planning.plans import ignore
+from tests.strategies import few
 
 from rpsr import POMDP, ModelError
 from rpsr.domains import build
@@ -61,7 +62,7 @@ def test_the_tiger_blind_and_seen():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 4), st.integers(1, 3))
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 def test_bounds_bracket_the_optimum_on_every_model(seed, A, S, O):
     pomdp = random_exact(seed, Sizes(A, S, O)).with_discount("0.6")
     for model in (pomdp.belief_model(), rotated(pomdp), psr(pomdp), rpsr(pomdp)):
@@ -73,7 +74,7 @@ def test_bounds_bracket_the_optimum_on_every_model(seed, A, S, O):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 def test_blind_values_solve_their_equation_from_below(seed):
     pomdp = random_exact(seed, Sizes(2, 4, 3))
     process = corner_process(pomdp.belief_model())
@@ -91,9 +92,9 @@ def unknown(model):
 def test_blind_policies_need_no_domain_and_upper_bounds_do():
     model = rpsr(build("loadunload"))
     known, known_actions = blind_vectors(model)
-    found, actions = blind_vectors(unknown(model))
+    blind, actions = blind_vectors(unknown(model))
     assert actions.tolist() == known_actions.tolist() == [0, 1]
-    assert found == pytest.approx(known, abs=1e-9)
+    assert blind == pytest.approx(known, abs=1e-9)
     with pytest.raises(ModelError, match="the valid states of this rpsr model are unknown"):
         corner_process(unknown(model))
 

@@ -18,9 +18,9 @@ def test_a_backup_at_a_point_is_the_best_of_all_plans():
     points = np.array([[0.5, 0.5], [0.9, 0.1], [0.2, 0.8]])
     everything = np.array(list(product(range(3), *[range(3)] * 2)))
     with interpreted_first(True):
-        found = backup_points(process.moves, values, points, np.full(3, -1), 3, 0.0)
+        backup = backup_points(process.moves, values, points, np.full(3, -1), 3, 0.0)
         worth = backups(process.moves, everything, values) @ points.T
-        mine = backups(process.moves, found, values) @ points.T
+        mine = backups(process.moves, backup, values) @ points.T
     np.testing.assert_allclose(mine.diagonal(), worth.max(axis=0), rtol=1e-14)
 
 
@@ -29,9 +29,9 @@ def test_points_are_expanded_breadth_first_up_to_a_limit():
     process = corner_process(build("tiger").belief_model())
     start, anything = process.start[None], np.array([-1])
     with interpreted_first(True):
-        found = expand(process.moves, start, anything, process.observations, 1e-9, 3)
+        grown = expand(process.moves, start, anything, process.observations, 1e-9, 3)
         more = expand(process.moves, start, anything, process.observations, 1e-9, 5)
-    np.testing.assert_allclose(found, [[0.5, 0.5], [0.85, 0.15], [0.15, 0.85]])
+    np.testing.assert_allclose(grown, [[0.5, 0.5], [0.85, 0.15], [0.15, 0.85]])
     twice = 0.85**2 / (0.85**2 + 0.15**2)
     assert len(more) == 5
     np.testing.assert_allclose(more[3], [twice, 1 - twice])

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.planning.plans import ignore
+from tests.strategies import few
 
 from rpsr.planning.corners import pruning
 from rpsr.planning.corners.linear_programs import careful_gain
@@ -24,7 +25,7 @@ def random_set(seed, kind):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(["curved", "integer", "random"]))
-@settings(max_examples=60)
+@settings(max_examples=few(60))
 def test_the_maximum_is_kept_and_every_vector_is_needed(seed, kind):
     values = random_set(seed, kind)
     keep = filtered(values, 1e-12, Clock(ignore), Effort())

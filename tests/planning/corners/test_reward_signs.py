@@ -65,11 +65,11 @@ def test_a_tiny_cost_in_a_loop_is_a_cost(view):
 def test_signs_are_those_of_the_fractions():
     task = rpsr.total_reward("goal,pit").task(gamble(earns=-ONE / 10**400, wins=ONE / 3))
     process = corner_process(rpsr.rpsr(task))
-    found = with_exact_signs(process, exact_rewards(process)).rewards
+    rewards = with_exact_signs(process, exact_rewards(process)).rewards
     first = np.unique(process.corner_of, return_index=True)[1]
     states = [task.states[s] for s in first]
-    assert found[:, states.index("s")].tolist() == [-TINY, 1 / 3]
-    assert not np.delete(found, states.index("s"), axis=1).any()
+    assert rewards[:, states.index("s")].tolist() == [-TINY, 1 / 3]
+    assert not np.delete(rewards, states.index("s"), axis=1).any()
 
 
 def test_rewards_of_another_model_are_not_the_pomdps():

@@ -47,8 +47,8 @@ def test_no_bound_is_below_an_exact_value(index, sweeps, monkeypatch):
 
 
 def test_most_of_these_models_have_a_tighter_bound():
-    found = [bounds_of(draw(11, i).pomdp().belief_model())[2] for i in range(60)]
-    assert sum(tighter is not None for tighter in found) >= 30
+    bounds = [bounds_of(draw(11, i).pomdp().belief_model())[2] for i in range(60)]
+    assert sum(tighter is not None for tighter in bounds) >= 30
 
 
 def naive(pomdp: POMDP, steps: int) -> float:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from tests.models.builders import Sizes, pomdps, random_exact, rotated
 from tests.planning.plans import ignore
+from tests.strategies import few
 
 from rpsr import POMDP, InputError
 from rpsr.domains import build
@@ -30,17 +31,17 @@ def one_state(discount):
 @pytest.mark.parametrize("horizon", [1, 3, 10])
 def test_one_state_sums_its_best_reward(discount, horizon):
     model = one_state(discount).belief_model()
-    found = Enumeration(horizon=horizon).solve(model, ignore)
+    plan = Enumeration(horizon=horizon).solve(model, ignore)
     answer = 2.5 * sum(discount**t for t in range(horizon))
-    assert found.lower <= answer <= found.upper
-    assert found.value == pytest.approx(answer, rel=1e-13)
-    assert found.status is Status.HORIZON
+    assert plan.lower <= answer <= plan.upper
+    assert plan.value == pytest.approx(answer, rel=1e-13)
+    assert plan.status is Status.HORIZON
 
 
 def test_one_state_with_an_infinite_horizon():
-    found = Enumeration(epsilon=1e-9).solve(one_state(0.9).belief_model(), ignore)
-    assert found.lower <= 25.0 <= found.upper
-    assert found.upper - found.lower <= 3e-9
+    plan = Enumeration(epsilon=1e-9).solve(one_state(0.9).belief_model(), ignore)
+    assert plan.lower <= 25.0 <= plan.upper
+    assert plan.upper - plan.lower <= 3e-9
 
 
 def every_tree(model, steps):
@@ -59,20 +60,20 @@ def every_tree(model, steps):
 
 
 @given(pomdps())
-@settings(max_examples=20)
+@settings(max_examples=few(20))
 def test_two_steps_are_the_best_of_every_tree(pomdp):
     model = pomdp.belief_model()
-    found = Enumeration(horizon=2).solve(model, ignore)
+    plan = Enumeration(horizon=2).solve(model, ignore)
     points = np.random.default_rng(0).dirichlet(np.ones(model.dimension), size=50)
     answer = (points @ every_tree(model, 2).T).max(axis=1)
-    assert found.value_at(points) == pytest.approx(answer, abs=1e-11)
+    assert plan.value_at(points) == pytest.approx(answer, abs=1e-11)
 
 
 def test_stages_hold_trees_whose_successors_are_in_the_stage_before():
     model = random_exact(3, Sizes(2, 3, 2)).belief_model()
-    found = Enumeration(horizon=4).solve(model, ignore)
-    assert len(found.stages) == 4
-    for before, stage in zip(found.stages, found.stages[1:], strict=False):
+    plan = Enumeration(horizon=4).solve(model, ignore)
+    assert len(plan.stages) == 4
+    for before, stage in zip(plan.stages, plan.stages[1:], strict=False):
         for vector, a, after in zip(stage.vectors, stage.actions, stage.successors, strict=True):
             total = sum(
                 model.operators.right(before.vectors[i][None], int(a), o)[0]
@@ -136,9 +137,9 @@ def test_the_lower_bound_is_that_of_the_best_blind_policy_or_more():
     process = corner_process(model)
     blind = blind_values(process)
     best, off = process.value_at_start(blind)
-    found = Enumeration(max_iterations=1).solve(model)
+    plan = Enumeration(max_iterations=1).solve(model)
     # Both are proven from their own backups, each of which may hide its rounding at every step.
     allowed = process.rounding(float(np.abs(blind).max())) * process.ahead
-    assert found.lower >= best - off - 2 * allowed
+    assert plan.lower >= best - off - 2 * allowed
     assert allowed < 1e-8
-    assert extract_controller(found).value(model) >= found.lower
+    assert extract_controller(plan).value(model) >= plan.lower

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, pomdps, random_exact, rotated
 from tests.planning.plans import ignore, vi
+from tests.strategies import few
 
 from rpsr import POMDP, ModelError
 from rpsr.domains import build
@@ -36,19 +37,19 @@ def one_state(discount):
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 1.0])
 @pytest.mark.parametrize("horizon", [1, 3, 10])
 def test_one_state_sums_its_best_reward(discount, horizon):
-    found = vi(one_state(discount), horizon=horizon)
+    plan = vi(one_state(discount), horizon=horizon)
     answer = 2.5 * sum(discount**t for t in range(horizon))
-    assert found.lower <= answer <= found.upper
-    assert found.value == pytest.approx(answer, rel=1e-13)
-    assert found.status is Status.HORIZON
+    assert plan.lower <= answer <= plan.upper
+    assert plan.value == pytest.approx(answer, rel=1e-13)
+    assert plan.status is Status.HORIZON
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.95])
 def test_one_state_with_an_infinite_horizon(discount):
-    found = vi(one_state(discount), epsilon=1e-9)
-    assert found.lower <= 2.5 / (1 - discount) <= found.upper
-    assert found.gap <= 2.1e-9
-    assert found.status is Status.SOLVED
+    plan = vi(one_state(discount), epsilon=1e-9)
+    assert plan.lower <= 2.5 / (1 - discount) <= plan.upper
+    assert plan.gap <= 2.1e-9
+    assert plan.status is Status.SOLVED
 
 
 def test_a_chain_that_pays_at_its_end():
@@ -57,28 +58,28 @@ def test_a_chain_that_pays_at_its_end():
     chain = POMDP.from_arrays(
         moves, np.ones((1, 3, 1)), rewards, start=np.array([1.0, 0.0, 0.0]), discount=0.9
     )
-    found = vi(chain.belief_model(), epsilon=1e-10)
-    assert found.lower <= 0.81 / 0.1 <= found.upper
-    assert found.value == pytest.approx(8.1, abs=1e-10)
+    plan = vi(chain.belief_model(), epsilon=1e-10)
+    assert plan.lower <= 0.81 / 0.1 <= plan.upper
+    assert plan.value == pytest.approx(8.1, abs=1e-10)
 
 
 # ---- finite horizons
 
 
 @given(pomdps(), st.integers(1, 3))
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 def test_incremental_pruning_equals_enumeration(pomdp, horizon):
     model = pomdp.belief_model()
     try:
         oracle = Enumeration(horizon=horizon).solve(model, ignore)
     except ModelError:  # too many trees to list
         return
-    found = vi(model, horizon=horizon)
+    plan = vi(model, horizon=horizon)
     points = np.random.default_rng(0).dirichlet(np.ones(model.dimension), size=100)
-    for ours, theirs in zip(found.stages, oracle.stages, strict=True):
+    for ours, theirs in zip(plan.stages, oracle.stages, strict=True):
         values = [stage.at(points) for stage in (ours, theirs)]
         assert values[0] == pytest.approx(values[1], abs=1e-10)
-    assert found.lower - 1e-12 <= oracle.value <= found.upper + 1e-12
+    assert plan.lower - 1e-12 <= oracle.value <= plan.upper + 1e-12
 
 
 def test_undiscounted_horizons_are_allowed():
@@ -123,38 +124,38 @@ def in_fractions(model, horizon):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3))
-@settings(max_examples=15)
+@settings(max_examples=few(15))
 @pytest.mark.parametrize("planner", [ValueIteration, Enumeration, Reachable])
 def test_bounds_of_a_horizon_hold_to_the_last_bit(planner, seed, horizon):
     model = random_exact(seed, Sizes(2, 3, 2)).belief_model()
-    found = planner(horizon=horizon).solve(model, ignore)
-    assert Fraction(found.lower) <= in_fractions(model, horizon) <= Fraction(found.upper)
+    plan = planner(horizon=horizon).solve(model, ignore)
+    assert Fraction(plan.lower) <= in_fractions(model, horizon) <= Fraction(plan.upper)
 
 
 # ---- infinite horizons
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3), st.integers(1, 3), st.integers(1, 3))
-@settings(max_examples=30)
+@settings(max_examples=few(30))
 def test_the_proven_interval_holds_the_optimum(seed, A, S, O):
     model = random_exact(seed, Sizes(A, S, O)).with_discount("0.5").belief_model()
-    found, finer = vi(model, epsilon=1e-4, time_limit=5), vi(model, epsilon=1e-7, time_limit=5)
-    assert found.status is Status.SOLVED
-    assert found.epsilon <= 1e-4
-    assert max(found.lower, finer.lower) <= min(found.upper, finer.upper)
+    plan, finer = vi(model, epsilon=1e-4, time_limit=5), vi(model, epsilon=1e-7, time_limit=5)
+    assert plan.status is Status.SOLVED
+    assert plan.epsilon <= 1e-4
+    assert max(plan.lower, finer.lower) <= min(plan.upper, finer.upper)
     points = np.random.default_rng(0).dirichlet(np.ones(S), size=50)
     if finer.status is Status.SOLVED:
-        assert np.abs(found.value_at(points) - finer.value_at(points)).max() <= 1.002e-4
+        assert np.abs(plan.value_at(points) - finer.value_at(points)).max() <= 1.002e-4
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=10)
+@settings(max_examples=few(10))
 def test_infinite_horizons_agree_with_enumeration(seed):
     model = random_exact(seed, Sizes(2, 2, 2)).with_discount("0.3").belief_model()
-    found, oracle = vi(model, epsilon=1e-6), Enumeration(epsilon=1e-3).solve(model, ignore)
-    assert max(found.lower, oracle.lower) <= min(found.upper, oracle.upper)
+    plan, oracle = vi(model, epsilon=1e-6), Enumeration(epsilon=1e-3).solve(model, ignore)
+    assert max(plan.lower, oracle.lower) <= min(plan.upper, oracle.upper)
     points = np.random.default_rng(0).dirichlet(np.ones(2), size=50)
-    assert np.abs(found.value_at(points) - oracle.value_at(points)).max() <= 1.01e-3
+    assert np.abs(plan.value_at(points) - oracle.value_at(points)).max() <= 1.01e-3
 
 
 @pytest.mark.parametrize("name", ["tiger", "paint", "loadunload", "parr", "cheese", "stand-tiger"])
@@ -176,33 +177,33 @@ def test_coordinates_do_not_matter():
 @pytest.mark.parametrize("name", ["heavenhell", "loadunload", "parr", "stand-tiger"])
 def test_the_finite_problem_of_reachable_states_has_the_same_value(name):
     model = build(name).with_discount("0.95").belief_model()
-    found, exact = vi(model, epsilon=1e-9), Reachable().solve(model, ignore)
-    assert found.status is Status.SOLVED
-    assert found.lower - 1e-12 <= exact.value <= found.upper + 1e-12
+    plan, exact = vi(model, epsilon=1e-9), Reachable().solve(model, ignore)
+    assert plan.status is Status.SOLVED
+    assert plan.lower - 1e-12 <= exact.value <= plan.upper + 1e-12
 
 
 def test_every_vector_is_at_most_its_backup():
     model = build("stand-tiger").belief_model()
-    found = vi(model, epsilon=1e-9)
-    for vector, a, after in zip(found.vectors, found.actions, found.successors, strict=True):
+    plan = vi(model, epsilon=1e-9)
+    for vector, a, after in zip(plan.vectors, plan.actions, plan.successors, strict=True):
         backup = model.rewards[:, a] + model.discount * sum(
-            model.operators.right(found.vectors[i][None], int(a), o)[0] for o, i in enumerate(after)
+            model.operators.right(plan.vectors[i][None], int(a), o)[0] for o, i in enumerate(after)
         )
         assert (vector <= backup + 1e-9 * (1 - model.discount)).all()
 
 
 def test_the_bellman_residual_at_random_states_is_within_the_proven_one():
     model = build("tiger").belief_model()
-    found = vi(model, epsilon=1e-6)
+    plan = vi(model, epsilon=1e-6)
     for x in np.random.default_rng(0).dirichlet(np.ones(2), size=200):
         best = -np.inf
         for a in range(len(model.actions)):
             total = float(x @ model.rewards[:, a])
             for o in range(len(model.observations)):
                 after = model.operators.left(x[None], a, o)[0]
-                total += model.discount * float((found.vectors @ after).max())
+                total += model.discount * float((plan.vectors @ after).max())
             best = max(best, total)
-        assert best - float(found.value_at(x)[0]) <= found.residual + 1e-12
+        assert best - float(plan.value_at(x)[0]) <= plan.residual + 1e-12
 
 
 # ---- faces
@@ -241,9 +242,9 @@ def test_one_step_ahead_of_faces_is_right_everywhere():
 
 
 def test_many_vectors_make_it_look_at_faces():
-    found = vi(build("heavenhell").with_discount("0.95").belief_model(), epsilon=1e-9)
-    assert found.status is Status.SOLVED
-    assert found.extras["faces"] is not None
+    plan = vi(build("heavenhell").with_discount("0.95").belief_model(), epsilon=1e-9)
+    assert plan.status is Status.SOLVED
+    assert plan.extras["faces"] is not None
 
 
 # ---- kernels

@@ -73,26 +73,26 @@ def test_the_tree_that_is_written_has_every_step_and_earns_the_lower_bound(
 ):
     pomdp = random_exact(seed, Sizes(3, 4, 2), by_edge=seed % 2 == 1).with_discount(discount)
     for model in (pomdp.belief_model(), rpsr(pomdp), rotated(pomdp)):
-        found = solve(model, planner_by_name(planner, horizon=7, **STOPS[planner]))
-        assert not found.status.reached_goal
-        assert found.horizon == len(found.stages) == 7
-        save_policy(found, tmp_path / "t.json")
+        plan = solve(model, planner_by_name(planner, horizon=7, **STOPS[planner]))
+        assert not plan.status.reached_goal
+        assert plan.horizon == len(plan.stages) == 7
+        save_policy(plan, tmp_path / "t.json")
         tree = load_policy(tmp_path / "t.json", model)
         assert isinstance(tree, PolicyTree)
         assert tree.horizon == 7
         worth = exact_worth(pomdp, tree)
-        assert Fraction(found.lower) <= worth
-        assert found.value == pytest.approx(float(worth), abs=1e-12 * scale(pomdp, 7))
-        assert found.lower == pytest.approx(found.value, abs=1e-9 * scale(pomdp, 7))
-        assert worth <= Fraction(found.upper)
+        assert Fraction(plan.lower) <= worth
+        assert plan.value == pytest.approx(float(worth), abs=1e-12 * scale(pomdp, 7))
+        assert plan.lower == pytest.approx(plan.value, abs=1e-9 * scale(pomdp, 7))
+        assert worth <= Fraction(plan.upper)
 
 
 @pytest.mark.parametrize("planner", STOPS)
 def test_the_steps_that_were_not_planned_do_the_action_whose_worst_reward_is_best(planner):
     pomdp = random_exact(1, Sizes(3, 4, 2))
-    found = solve(pomdp, planner_by_name(planner, horizon=9, **STOPS[planner]))
+    plan = solve(pomdp, planner_by_name(planner, horizon=9, **STOPS[planner]))
     best = int(pomdp.R.min(axis=0).argmax())
-    last = [(len(stage), int(stage.actions[0])) for stage in found.stages[:5]]
+    last = [(len(stage), int(stage.actions[0])) for stage in plan.stages[:5]]
     assert last == [(1, best)] * 5
 
 
@@ -119,14 +119,14 @@ def test_wherever_the_clock_stops_it_a_plan_for_all_steps_earns_its_lower_bound(
     stopped = 0
     for cut in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233):
         looks.count = 0
-        found = solve(model, planner_by_name(planner, horizon=40, time_limit=cut + 0.5))
-        stopped += found.status is Status.TIME
+        plan = solve(model, planner_by_name(planner, horizon=40, time_limit=cut + 0.5))
+        stopped += plan.status is Status.TIME
         # Past the deadline each phase looks once and ends: bounds to begin with, planning, valuing.
-        assert found.status.reached_goal or looks.count <= cut + 14
-        assert found.horizon == len(found.stages) == 40
-        worth = exact_worth(pomdp, PolicyTree.of(found))
-        assert Fraction(found.lower) <= worth <= Fraction(found.upper)
-        assert found.lower <= found.value <= float(worth) + 1e-12 * scale(pomdp, 40)
+        assert plan.status.reached_goal or looks.count <= cut + 14
+        assert plan.horizon == len(plan.stages) == 40
+        worth = exact_worth(pomdp, PolicyTree.of(plan))
+        assert Fraction(plan.lower) <= worth <= Fraction(plan.upper)
+        assert plan.lower <= plan.value <= float(worth) + 1e-12 * scale(pomdp, 40)
     assert stopped >= 8
 
 
@@ -167,12 +167,12 @@ def test_a_long_horizon_on_reachable_states_is_solved_and_valued_while_there_is_
     optimum = solve(model, planner_by_name("reachable", horizon=horizon)).value
     work = Work(monkeypatch, owner, name)
     monkeypatch.setattr(Clock, "seconds", work)
-    found = solve(model, planner_by_name("reachable", horizon=horizon, time_limit=limit))
-    assert found.status is Status.TIME
+    plan = solve(model, planner_by_name("reachable", horizon=horizon, time_limit=limit))
+    assert plan.status is Status.TIME
     assert 10 < work.count <= limit
-    assert found.horizon == horizon
-    assert Fraction(found.lower) <= exact_worth(pomdp, PolicyTree.of(found))
-    assert found.lower > 0.9 * optimum
+    assert plan.horizon == horizon
+    assert Fraction(plan.lower) <= exact_worth(pomdp, PolicyTree.of(plan))
+    assert plan.lower > 0.9 * optimum
 
 
 def test_a_tree_with_too_many_successors_is_a_limit_and_equal_successors_share_a_node(
@@ -184,27 +184,27 @@ def test_a_tree_with_too_many_successors_is_a_limit_and_equal_successors_share_a
     assert whole.extras["states"] > 20
     assert sizes[0] <= len(pomdp.actions)  # with one step to go, only actions differ
     monkeypatch.setattr(horizons, "MOST_CHOICES", 40)
-    found = solve(pomdp, planner_by_name("reachable", horizon=12))
-    assert found.status is Status.SIZE
-    assert found.horizon == len(found.stages) == 12
-    worth = exact_worth(pomdp, PolicyTree.of(found))
-    assert Fraction(found.lower) <= worth <= Fraction(whole.upper) <= Fraction(found.upper)
+    plan = solve(pomdp, planner_by_name("reachable", horizon=12))
+    assert plan.status is Status.SIZE
+    assert plan.horizon == len(plan.stages) == 12
+    worth = exact_worth(pomdp, PolicyTree.of(plan))
+    assert Fraction(plan.lower) <= worth <= Fraction(whole.upper) <= Fraction(plan.upper)
 
 
 @pytest.mark.parametrize("planner", ["vi", "enumeration", "reachable"])
 @pytest.mark.parametrize("name", ["4x3", "hallway"])
 def test_no_bound_of_a_stopped_horizon_is_outside_of_blind_and_seen(name, planner):
     pomdp, horizon = build(name), 20
-    found = solve(pomdp, planner_by_name(planner, horizon=horizon, **STOPS[planner]))
-    assert not found.status.reached_goal
+    plan = solve(pomdp, planner_by_name(planner, horizon=horizon, **STOPS[planner]))
+    assert not plan.status.reached_goal
     T = np.array([sum(block.toarray() for block in row) for row in pomdp.D])
     seen, blind = np.zeros(len(pomdp.states)), np.zeros((len(pomdp.actions), len(pomdp.states)))
     for _ in range(horizon):
         seen = (pomdp.R.T + pomdp.discount * T @ seen).max(axis=0)
         blind = pomdp.R.T + pomdp.discount * np.einsum("ast,at->as", T, blind)
     best, most = float((blind @ pomdp.start).max()), float(seen @ pomdp.start)
-    assert best - 1e-9 <= found.lower <= found.upper <= most + 1e-9
-    assert PolicyTree.of(found).value(pomdp) >= found.lower
+    assert best - 1e-9 <= plan.lower <= plan.upper <= most + 1e-9
+    assert PolicyTree.of(plan).value(pomdp) >= plan.lower
 
 
 @pytest.mark.parametrize("planner", ["vi", "enumeration"])
@@ -219,6 +219,6 @@ def test_a_plan_without_a_finished_step_counts_the_error_of_its_rewards(planner,
     )
     exact = [Fraction(chance) for chance in chances]
     mean = sum(p * Fraction(r) for p, r in zip(exact, rewards, strict=True)) / sum(exact)
-    found = solve(pomdp, planner, horizon=1, **limits)
-    assert not found.status.reached_goal
-    assert Fraction(found.lower) <= mean <= Fraction(found.upper)
+    plan = solve(pomdp, planner, horizon=1, **limits)
+    assert not plan.status.reached_goal
+    assert Fraction(plan.lower) <= mean <= Fraction(plan.upper)

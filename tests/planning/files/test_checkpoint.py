@@ -38,7 +38,7 @@ def test_a_checkpoint_of_another_model_is_refused():
         build("loadunload").with_discount("0.9").belief_model(),
         solved("loadunload", "psr").model,
     ):
-        with pytest.raises(InputError, match=r"c\.ckpt: was written for another model"):
+        with pytest.raises(InputError, match=r"c\.ckpt: was written for another model, .*; choose"):
             load_checkpoint("c.ckpt", other)
     Path("d.ckpt").write_bytes(Path("c.ckpt").read_bytes()[:-30])
     with pytest.raises(InputError, match=r"d\.ckpt: "):
@@ -59,8 +59,8 @@ def test_a_planner_goes_on_only_if_it_can():
             assert isinstance(checkpoint, Checkpoint)
             return self.solve(model, progress)
 
-    found = resume(PARR, Going(), checkpoint, lambda row: None)
-    assert found.value == solved("parr").value
+    plan = resume(PARR, Going(), checkpoint, lambda row: None)
+    assert plan.value == solved("parr").value
 
 
 def test_an_empty_checkpoint_is_said_to_be_one(tmp_path):

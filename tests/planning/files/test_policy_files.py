@@ -74,9 +74,9 @@ def test_large_value_functions_are_stored_as_arrays(name, monkeypatch):
 
 def test_an_archive_takes_less_than_half_of_the_text():
     vectors = np.random.default_rng(0).random((300, PARR.dimension))
-    found = unconnected(vectors, np.zeros(300, dtype=np.int64), PARR)
+    value_function = unconnected(vectors, np.zeros(300, dtype=np.int64), PARR)
     for name in ("p.npz", "p.json"):
-        save_policy(StoredVectors(PARR, found), name)
+        save_policy(StoredVectors(PARR, value_function), name)
     assert 2 * Path("p.npz").stat().st_size < Path("p.json").stat().st_size
 
 
@@ -135,8 +135,8 @@ def test_names_of_controllers_and_trees_may_be_in_another_order(horizon):
 def test_a_model_of_unknown_domain_keeps_its_own_coordinates():
     model = replace(rotated(build("parr")), domain=Unknown())
     n, O = model.dimension, len(model.observations)
-    found = ValueFunction(np.eye(n), np.zeros(n, dtype=int), np.full((n, O), -1))
-    stored = StoredVectors(model, found)
+    value_function = ValueFunction(np.eye(n), np.zeros(n, dtype=int), np.full((n, O), -1))
+    stored = StoredVectors(model, value_function)
     save_policy(stored, "u.json", model)
     again = load_policy("u.json", model)
     assert np.array_equal(again.value_function.vectors, stored.value_function.vectors)
@@ -164,7 +164,7 @@ def damaged(**changes):
 
 DAMAGE = {
     "another format": ({"format": "x"}, "not a policy file of rpsr"),
-    "another version": ({"format_version": 9}, "format version 9, expected 1"),
+    "another version": ({"format_version": 9}, "format version 9, expected 1 or 2"),
     "another kind": (
         {"kind": "x"},
         "damaged, or made for another model: kind: read 'x', expected controller, tree or vectors",
@@ -259,8 +259,8 @@ def test_any_form_is_read_by_suffix_or_by_content(suffix):
 def test_a_native_file_may_ask_to_be_followed_by_looking_ahead():
     tiger = build("tiger").belief_model()
     for look_ahead, action in ((False, 1), (True, 0)):
-        found = ValueFunction(np.zeros((1, 2)), np.array([1]), np.full((1, 2), -1))
-        stored = StoredVectors(tiger, found, look_ahead=look_ahead)
+        value_function = ValueFunction(np.zeros((1, 2)), np.array([1]), np.full((1, 2), -1))
+        stored = StoredVectors(tiger, value_function, look_ahead=look_ahead)
         save_policy(stored, "p.json", tiger)
         again = load_policy("p.json", tiger)
         assert again.look_ahead is look_ahead

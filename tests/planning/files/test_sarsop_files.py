@@ -24,10 +24,10 @@ def rover(tmp_path_factory):
 def beliefs(model, count=50):
     """Beliefs with one value of the fully observed variables each, (N, S)."""
     rng, states = np.random.default_rng(0), layout(model)
-    found = np.zeros((count * len(states), states.size))
+    drawn = np.zeros((count * len(states), states.size))
     for i, x in enumerate(np.repeat(np.arange(len(states)), count)):
-        found[i, states[x]] = rng.dirichlet(np.full(states.shape[1], 0.5))
-    return found
+        drawn[i, states[x]] = rng.dirichlet(np.full(states.shape[1], 0.5))
+    return drawn
 
 
 def random_vectors(model, seed, count=12):
@@ -60,9 +60,9 @@ def test_the_file_has_a_vector_for_each_value_of_what_is_observed(rover):
     (table,) = root.children
     assert root.attributes["type"] == "value"
     assert table.attributes == {"vectorLength": "2", "numObsValue": "3", "numVectors": "3"}
-    found = [(v.attributes, v.words()) for v in table.children]
+    elements = [(v.attributes, v.words()) for v in table.children]
     # The first vector is below the second everywhere.
-    assert found == [
+    assert elements == [
         ({"action": "3", "obsValue": "0"}, ["11.0", "10.0"]),
         ({"action": "3", "obsValue": "1"}, ["9.0", "8.0"]),
         ({"action": "3", "obsValue": "2"}, ["7.0", "6.0"]),
@@ -127,7 +127,7 @@ def test_a_file_of_sarsop_is_read_whatever_its_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ('"value"', '"graph"', "f:2:1: type: read 'graph', expected 'value'"),
         (
@@ -146,11 +146,11 @@ def test_a_file_of_sarsop_is_read_whatever_its_name(tmp_path):
         ("Policy", "Policies", "read <Policies>, expected <Policy>"),
     ],
 )
-def test_a_faulty_file(old, new, told):
+def test_a_faulty_file(old, new, message):
     text = TEXT.replace(old, new)
     with pytest.raises(InputError) as refused:
         parse_policy(text.encode(), "f", build("tiger").belief_model())
-    assert told in str(refused.value)
+    assert message in str(refused.value)
 
 
 def test_a_finite_horizon_is_refused(tmp_path):
@@ -158,3 +158,9 @@ def test_a_finite_horizon_is_refused(tmp_path):
     with pytest.raises(InputError, match="cannot store a finite-horizon plan"):
         save_policy(plan, tmp_path / "t.policy")
     assert not list(tmp_path.iterdir())
+
+
+def test_deeply_nested_elements_are_refused_where_they_begin():
+    assert parse_xml(b"<a>" * 1000 + b"</a>" * 1000, "p.policy").root.tag == "a"
+    with pytest.raises(InputError, match=r"p\.policy:1:3001: .* nested more than 1,000 deep"):
+        parse_xml(b"<a>" * 300_000, "p.policy")

@@ -56,14 +56,14 @@ def test_a_sure_problem_is_solved_exactly():
 
 def test_more_trials_never_loosen_the_bounds_in_the_scenarios():
     batches = Batches(PomdpSimulator(rpsr.load_pomdp("tiger")))
-    found = []
+    bounds = []
     for trials in (1, 3, 10, 30):
         rng = np.random.default_rng(0)
         effort = Effort.of(None, trials)
         tree = ScenarioTree(batches, batches.start(rng, 50), rng, 0.0, effort.clock())
         tree.search(effort)
-        found.append((tree.root.lower, tree.root.upper))
-    lows, highs = zip(*found, strict=True)
+        bounds.append((tree.root.lower, tree.root.upper))
+    lows, highs = zip(*bounds, strict=True)
     assert list(lows) == sorted(lows)
     assert list(highs) == sorted(highs, reverse=True)
     assert highs[-1] - lows[-1] < highs[0] - lows[0]
@@ -107,7 +107,9 @@ def test_particles_follow_the_exact_filter(observations):
 
 def test_particles_that_die_are_an_error_or_are_perturbed():
     policy = ParticlePolicy(Walk(), trials=1, particles=10)
-    with pytest.raises(rpsr.ImpossibleObservation, match="none of 10 particles"):
+    with pytest.raises(
+        rpsr.ImpossibleObservation, match="none of 10 particles gave observation 'end' after"
+    ):
         policy.update("left", "end")
 
     class Near(Walk):
@@ -172,18 +174,32 @@ def test_roll_outs_have_a_largest_length(monkeypatch):
     assert tree.root.floor == pytest.approx(blind)
 
 
+def test_the_worst_reward_so_far_stands_for_an_unknown_lowest_one(monkeypatch):
+    class Costly(Slow):
+        def step(self, states, action, rng):
+            after, seen, paid, ended = super().step(states, action, rng)
+            return after, seen, paid - 3, ended
+
+    monkeypatch.setattr("rpsr.planning.online.scenario_tree.LONGEST", 7)
+    costly = Costly(monkeypatch, upper=lambda states: np.full(len(states), 600.0))
+    effort, rng, batches = Effort.of(None, 1), np.random.default_rng(0), Batches(costly)
+    tree = ScenarioTree(batches, batches.start(rng, 1), rng, 0.0, effort.clock())
+    # Seven rewards of 9 - 3, and then 0 - 3 at every step.
+    assert tree.root.floor == pytest.approx(6 * (1 - 0.99**7) / 0.01 - 3 * 0.99**7 / 0.01)
+
+
 def test_the_simulator_of_a_pomdp_has_its_outcomes_and_bounds():
     maze = rpsr.load_pomdp("4x3").with_discount(Fraction(19, 20))
     simulator, rng = PomdpSimulator(maze), np.random.default_rng(0)
-    found, count = maze.outcomes, 2000
+    outcomes, count = maze.outcomes, 2000
     for action in range(len(maze.actions)):
         for state in range(len(maze.states)):
-            rows = (found.action == action) & (found.state == state)
+            rows = (outcomes.action == action) & (outcomes.state == state)
             after, seen, _, _ = simulator.step(np.full(count, state), action, rng)
             for s, o, chance in zip(
-                found.next_state[rows],
-                found.observation[rows],
-                found.probability[rows],
+                outcomes.next_state[rows],
+                outcomes.observation[rows],
+                outcomes.probability[rows],
                 strict=True,
             ):
                 got = int(((after == s) & (seen == o)).sum())
@@ -214,6 +230,18 @@ def test_the_simulator_of_a_pomdp_has_its_outcomes_and_bounds():
         (Walk(), {"regularization": -1}, "regularization: read -1, expected at least 0"),
         (type("W", (Walk,), {"discount": 1})(), {}, "read discount 1, expected 0 < discount < 1"),
         (type("W", (Walk,), {"reward_range": None})(), {}, "expected `upper"),
+        (Walk(), {"seconds": float("inf")}, "seconds: read inf, expected a finite number of secon"),
+        (type("W", (Walk,), {"batched": "no"})(), {}, "read batched 'no', expected True or False"),
+        (
+            type("W", (Walk,), {"actions": ("left", "right", "left")})(),
+            {},
+            "read actions with 'left' twice, expected it once",
+        ),
+        (
+            type("W", (Walk,), {"observations": ("dark", "dark")})(),
+            {},
+            "read observations with 'dark' twice, expected it once",
+        ),
     ],
 )
 def test_bad_input_is_refused(simulator, options, message):
@@ -226,10 +254,45 @@ def test_bad_input_is_refused(simulator, options, message):
     [
         ({"step": lambda *_: (0, 0, 1.0)}, "`step` gave 3 values, expected 4: state, observ"),
         ({"step": lambda *_: None}, "`step` gave None, expected 4"),
-        ({"step": lambda *_: (0, [1], 1.0, False)}, "observations of which each should be an int"),
-        ({"step": lambda *_: (0, np.ones(2), 1.0, False)}, "observations of which each should"),
+        (
+            {"step": lambda *_: (0, [1], 1.0, False)},
+            "wrong observations; expected each to be an int",
+        ),
+        (
+            {"step": lambda *_: (0, np.ones(2), 1.0, False)},
+            "wrong observations; expected each to be",
+        ),
         ({"step": lambda *_: (0, 0, "much", False)}, "rewards that are not finite numbers"),
-        ({"step": lambda *_: (0, 0, 1.0, [True, False])}, "`done` that is not one truth value"),
+        (
+            {"step": lambda *_: (0, 0, 1.0, [True, False])},
+            "wrong `done`; expected one truth value per state",
+        ),
+        ({"step": lambda *_: (0, 0, 1.0, None)}, "`step` gave done None, expected True or False"),
+        ({"step": lambda *_: (0, 0, 1.0, np.nan)}, "`step` gave done nan, expected True or False"),
+        ({"step": lambda *_: (0, 0, 1.0, "no")}, "`step` gave done 'no', expected True or False"),
+        (
+            {"step": lambda *_: (np.nan, 0, 1.0, False)},
+            "`step` gave the state nan, expected",
+        ),
+        (
+            {"step": lambda *_: (np.array([0, np.nan]), 0, 1.0, False)},
+            r"`step` gave the state array\(\[ 0., nan\]\), expected no NaN",
+        ),
+        (
+            {"step": lambda *_: (0, 0, 1.5, False)},
+            "`step` gave reward 1.5, expected one in reward_range, 0 to 1",
+        ),
+        ({"step": lambda *_: (0, 0, -0.1, False)}, "`step` gave reward -0.1, expected one in"),
+        (
+            {"step": lambda *_: (0, 2, 1.0, False)},
+            "`step` gave observation 2, expected an index of its observations, 0 to 1",
+        ),
+        ({"step": lambda *_: (0, -1, 1.0, False)}, "`step` gave observation -1, expected an index"),
+        ({"step": lambda *_: (0, "end", 1.0, False)}, "observation 'end', expected an index of"),
+        (
+            {"upper": lambda *_: 1.0, "lower": lambda *_: 1.5},
+            r"`lower` gave 1.5, above the upper bound of the same states, 1 \(means",
+        ),
         ({"upper": lambda *_: float("nan")}, "`upper` gave bounds that are not finite numbers"),
         ({"lower": lambda *_: float("nan")}, "`lower` gave bounds that are not finite numbers"),
     ],
@@ -238,6 +301,52 @@ def test_a_simulator_with_wrong_results_is_refused(members, message):
     policy = ParticlePolicy(type("W", (Walk,), members)(), trials=1, particles=5, scenarios=5)
     with pytest.raises(rpsr.ModelError, match=message):
         policy.act()
+
+
+@pytest.mark.parametrize("batched", [False, True])
+def test_a_wrong_batched_is_named(batched):
+    simulator = PomdpSimulator(tiger()) if not batched else Walk()
+    simulator.batched = batched
+    with pytest.raises(rpsr.ModelError, match=f"`start` failed: .*with `batched = {batched}` it"):
+        ParticlePolicy(simulator, trials=1)
+
+
+def test_a_step_of_one_state_that_is_said_to_be_batched_is_named():
+    class One(Walk):
+        batched = True
+
+        def start(self, rng, count):
+            return np.zeros(count)
+
+        def step(self, state, action, rng):
+            return state, 0, 1.0 if state > 0 else 0.0, False
+
+    policy = ParticlePolicy(One(), trials=1, particles=5, scenarios=5)
+    with pytest.raises(rpsr.ModelError, match="`step` failed: The truth value of an array"):
+        policy.act()
+
+
+def test_a_row_with_nan_is_refused(monkeypatch):
+    slow = Slow(monkeypatch, reward_range=(0, 9))
+    slow.start = lambda rng, count: np.full((count, 2), np.nan)
+    with pytest.raises(rpsr.ModelError, match="`start` gave a state with NaN"):
+        ParticlePolicy(slow, trials=1, particles=5)
+
+
+def test_a_reward_in_single_precision_is_in_the_range():
+    class Single(Walk):
+        reward_range = (0, 0.1)
+
+        def step(self, state, action, rng):
+            after, seen, _, done = super().step(state, action, rng)
+            return after, seen, np.float32(0.1), done  # above 0.1 by 1.5e-9
+
+    assert ParticlePolicy(Single(), trials=1, particles=5, scenarios=5).act() in (0, 1)
+
+
+def test_the_effort_is_said_in_the_singular_and_the_plural():
+    assert str(Effort.of(1, 1)) == "1 second and 1 trial per step"
+    assert str(Effort.of(0.5, 2)) == "0.5 seconds and 2 trials per step"
 
 
 def test_an_observation_that_cannot_be_hashed_is_refused():
@@ -258,3 +367,9 @@ def test_the_front_door_chooses_by_the_system():
     assert type(rpsr.plan_online(tiger(), trials=1)).__name__ == "OnlinePolicy"
     with pytest.raises(rpsr.InputError, match="OnlinePolicy has no option 'particles'"):
         rpsr.plan_online(tiger(), trials=1, particles=3)
+    for given, read in (("tag", "'tag'"), (Walk, "the class Walk"), (3, "int")):
+        expected = f"system: read {read}, expected a POMDP, a linear model or a simulator"
+        with pytest.raises(rpsr.InputError, match=expected):
+            rpsr.plan_online(given)
+    with pytest.raises(rpsr.InputError, match=r"rpsr.load_pomdp opens files and names"):
+        rpsr.plan_online("tag")

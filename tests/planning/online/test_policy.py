@@ -1,5 +1,6 @@
 """Planning online on linear models: bounds against exact arithmetic, and what the policy does."""
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 
@@ -7,7 +8,10 @@ import numpy as np
 import pytest
 
 import rpsr
+from rpsr.domains import tabulate
 from rpsr.planning import AlphaPolicy, OnlinePolicy
+from rpsr.planning.corners.corner_model import corner_process
+from rpsr.planning.online.corner_filter import CornerFilter
 from rpsr.testing import check_policy
 
 FAR = 60  # steps of exact values; later rewards are bounded
@@ -91,13 +95,13 @@ def test_bounds_hold_and_actions_are_best_along_histories(form):
 
 def test_more_trials_never_loosen_the_bounds():
     maze = rpsr.load_pomdp("4x3").with_discount(Fraction(19, 20))
-    found = []
+    bounds = []
     for trials in (1, 2, 4, 8, 16):
         policy = OnlinePolicy(maze, trials=trials)
         before = policy.bounds
         policy.act()
-        found += [before, policy.bounds] if not found else [policy.bounds]
-    lows, highs = zip(*found, strict=True)
+        bounds += [before, policy.bounds] if not bounds else [policy.bounds]
+    lows, highs = zip(*bounds, strict=True)
     assert list(lows) == sorted(lows)
     assert list(highs) == sorted(highs, reverse=True)
     assert highs[-1] - lows[-1] < 0.5 * (highs[0] - lows[0])
@@ -159,7 +163,7 @@ def test_a_full_search_begins_again():
     ("options", "message"),
     [
         ({"trials": 0}, "trials: read 0, expected a whole number from 1"),
-        ({"seconds": -1}, "seconds: read -1, expected seconds per step above 0"),
+        ({"seconds": -1}, "seconds: read -1, expected a finite number of seconds"),
         ({"seed": "a"}, "seed: read 'a', expected a whole number from 0"),
         ({"seed": -1}, "seed: read -1, expected a whole number from 0"),
         ({"memory_limit": "1GB"}, "memory_limit: read '1GB', expected a whole number from 1"),
@@ -191,3 +195,39 @@ def test_impossible_observations_are_refused_and_leave_the_policy_unchanged():
         policy.update(action, impossible)
     assert np.array_equal(policy.memory, before)
     assert policy.act() == action
+
+
+def counter():
+    """An estimated model whose states count steps from 0 to 8; `look` shows whether 4 is exceeded.
+
+    After eight steps, `low` is impossible; after the last four of them, it is not.
+    """
+    pomdp = tabulate(
+        name="counter",
+        states=range(9),
+        actions=("step", "look"),
+        observations=("blank", "low", "high"),
+        start={0: 1},
+        transition=lambda state, action: {min(state + (action == "step"), 8): 1},
+        emission=lambda action, state: {
+            "blank" if action == "step" else "low" if state <= 4 else "high": 1
+        },
+        reward=lambda state, *_: state,
+        discount=Fraction(1, 2),
+    )
+    return replace(pomdp.belief_model(), estimator="em")
+
+
+LOST = (*[(0, 0)] * 8, (1, 1))  # eight steps, then `low`
+
+
+def test_a_lost_filter_replays_five_interactions():
+    process = corner_process(counter())
+    assert CornerFilter(process).after(np.eye(9)[8], LOST).tolist() == np.eye(9)[4].tolist()
+
+
+def test_a_lost_policy_replays_five_interactions():
+    policy = OnlinePolicy(counter(), trials=1)
+    for action, observation in LOST:
+        policy.update(action, observation)
+    assert policy.state.tolist() == np.eye(9)[4].tolist()

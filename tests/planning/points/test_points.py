@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import pomdps, rotated
+from tests.strategies import few
 
 from rpsr.domains import build
 from rpsr.models import POMDP, DenseOperators, Unknown
@@ -43,7 +44,7 @@ def noisy(model, size, seed=0):
 
 
 @given(pomdps(), st.integers(0, 99))
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 def test_a_backup_is_the_best_of_all_one_step_plans(pomdp, seed):
     for model in (pomdp.belief_model(), rotated(pomdp)):
         rng = np.random.default_rng(seed)
@@ -128,8 +129,8 @@ def test_the_reward_at_the_start_is_not_promised_at_every_step(planner):
     model = POMDP.from_arrays(
         [moves, moves], [np.eye(2)] * 2, [[1, 1], [0, 0]], [1, 0], 0.9
     ).belief_model()
-    found = solve(replace(model, domain=Unknown()), planner_by_name(planner))
-    assert found.value == pytest.approx(1 / (1 - 0.9 / 2), abs=0.02)
+    plan = solve(replace(model, domain=Unknown()), planner_by_name(planner))
+    assert plan.value == pytest.approx(1 / (1 - 0.9 / 2), abs=0.02)
 
 
 def test_promises_that_rewards_cannot_keep_are_seen():
@@ -153,8 +154,8 @@ def test_new_points_are_apart_and_no_more_than_asked_for():
 
 
 def test_a_value_function_says_how_many_bytes_it_has():
-    found = ValueFunction(np.zeros((3, 4)), np.zeros(3, np.int64), np.zeros((3, 2), np.int64))
-    assert found.nbytes == 8 * (12 + 3 + 6)
+    function = ValueFunction(np.zeros((3, 4)), np.zeros(3, np.int64), np.zeros((3, 2), np.int64))
+    assert function.nbytes == 8 * (12 + 3 + 6)
 
 
 def test_the_lower_bound_at_the_start_is_that_of_the_best_plan():
@@ -168,6 +169,6 @@ def test_the_lower_bound_at_the_start_is_that_of_the_best_plan():
             vectors, choices = vectors[::-1], np.array([[left, 0, 0], [listen, 1, 1]])
         plans = ValueFunction.of(vectors, choices)
         for process in (corner_process(model), None):
-            found = lower_at_start(model, process, plans, np.eye(2))
-            assert found == pytest.approx(-20, rel=1e-9)
-            assert found <= -20
+            lower = lower_at_start(model, process, plans, np.eye(2))
+            assert lower == pytest.approx(-20, rel=1e-9)
+            assert lower <= -20

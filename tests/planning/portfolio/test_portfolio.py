@@ -1,6 +1,6 @@
 """The default planner: the best bounds of several planners, and when each of them stops."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -28,8 +28,8 @@ from rpsr.predictive.constructors import rpsr
 HALLWAY = build("hallway").belief_model()
 
 
-def proven_by(found):
-    return found.extras["proven_by"]["lower"], found.extras["proven_by"]["upper"]
+def proven_by(plan):
+    return plan.extras["proven_by"]["lower"], plan.extras["proven_by"]["upper"]
 
 
 def hurried(monkeypatch):
@@ -41,51 +41,74 @@ def test_finitely_many_beliefs_are_solved_exactly():
     pomdp = build("loadunload")
     oracle = Reachable().solve(pomdp, ignore)
     for model in (pomdp.belief_model(), rpsr(pomdp)):
-        found = Auto().solve(model, ignore)
-        assert (found.status, proven_by(found)) == (Status.EXACT, ("reachable", "reachable"))
-        assert found.lower == pytest.approx(oracle.lower, abs=1e-9)
-        assert found.gap <= 1e-9
-        assert found.trace[0].gap > found.trace[-1].gap  # the cheap bounds came first
+        plan = Auto().solve(model, ignore)
+        assert (plan.status, proven_by(plan)) == (Status.EXACT, ("reachable", "reachable"))
+        assert plan.lower == pytest.approx(oracle.lower, abs=1e-9)
+        assert plan.gap <= 1e-9
+        assert plan.trace[0].gap > plan.trace[-1].gap  # the cheap bounds came first
 
 
 def test_a_small_problem_is_solved_at_every_belief():
     tiger = build("tiger").belief_model()
-    found, exact = Auto().solve(tiger, ignore), ValueIteration().solve(tiger, ignore)
-    assert (found.status, proven_by(found)) == (Status.SOLVED, ("vi", "vi"))
-    assert found.planner == "auto"
-    assert (found.lower, found.upper, found.residual) == (exact.lower, exact.upper, exact.residual)
-    assert (found.vectors == exact.vectors).all()
+    plan, exact = Auto().solve(tiger, ignore), ValueIteration().solve(tiger, ignore)
+    assert (plan.status, proven_by(plan)) == (Status.SOLVED, ("vi", "vi"))
+    assert plan.planner == "auto"
+    assert (plan.lower, plan.upper, plan.residual) == (exact.lower, exact.upper, exact.residual)
+    assert (plan.vectors == exact.vectors).all()
 
 
 def test_a_large_problem_is_searched_from_the_start(monkeypatch):
     hurried(monkeypatch)
-    found = Auto(max_iterations=10).solve(HALLWAY, ignore)
+    plan = Auto(max_iterations=10).solve(HALLWAY, ignore)
     alone = SARSOP(max_iterations=10).solve(HALLWAY, ignore)
-    assert (found.status, proven_by(found)) == (Status.ITERATIONS, ("sarsop", "sarsop"))
-    assert found.lower >= alone.lower - 1e-9
-    assert found.upper <= alone.upper
-    assert extract_controller(found).value(HALLWAY) >= found.lower - 1e-12
+    assert (plan.status, proven_by(plan)) == (Status.ITERATIONS, ("sarsop", "sarsop"))
+    assert plan.lower >= alone.lower - 1e-9
+    assert plan.upper <= alone.upper
+    assert extract_controller(plan).value(HALLWAY) >= plan.lower - 1e-12
+    first = plan.extras["first_upper_bound"]
+    assert first | {"seconds": 0, "beside": []} == alone.extras["first_upper_bound"] | {
+        "seconds": 0,
+        "beside": [],
+    }
+    assert first["value"] >= plan.upper
+
+
+def test_the_first_upper_bound_stays_if_another_planner_has_the_best_lower_one():
+    searched = SARSOP(max_iterations=1).solve(HALLWAY, ignore)
+    better = replace(searched, planner="vi", lower=searched.lower + 1, extras={})
+    first = searched.extras["first_upper_bound"]
+    for plans in ([searched, better], [better, searched]):
+        answers = Answers(Run(Auto(), HALLWAY, ignore))
+        for plan in plans:
+            answers.add(plan)
+        solution = answers.solution(Status.TIME)
+        assert proven_by(solution)[0] == "vi"
+        assert solution.extras["first_upper_bound"] == first
+    answers = Answers(Run(Auto(), HALLWAY, ignore))
+    answers.add(better)
+    assert answers.solution(Status.TIME).extras["first_upper_bound"] is None
+    assert answers.solution(Status.TIME, searched).extras["first_upper_bound"] == first
 
 
 def test_the_search_begins_with_the_vectors_of_value_iteration(monkeypatch):
     monkeypatch.setattr(planner, "VI_SECONDS", 1e9)
     tiger = build("tiger").belief_model()
     early = ValueIteration(max_iterations=1).solve(tiger, ignore)
-    found = Auto(max_iterations=1, epsilon=1e-9).solve(tiger, ignore)
-    assert found.status is Status.ITERATIONS
-    assert found.lower >= early.lower
-    assert found.upper <= early.upper
-    assert found.iterations == 2  # a pass and a trial
+    plan = Auto(max_iterations=1, epsilon=1e-9).solve(tiger, ignore)
+    assert plan.status is Status.ITERATIONS
+    assert plan.lower >= early.lower
+    assert plan.upper <= early.upper
+    assert plan.iterations == 2  # a pass and a trial
 
 
 def test_bounds_only_improve_along_the_trace(monkeypatch):
     monkeypatch.setattr(planner, "VI_SECONDS", 0.2)
-    found = Auto(max_iterations=20).solve(HALLWAY, ignore)
-    lower, upper = [row.lower for row in found.trace], [row.upper for row in found.trace]
+    plan = Auto(max_iterations=20).solve(HALLWAY, ignore)
+    lower, upper = [row.lower for row in plan.trace], [row.upper for row in plan.trace]
     assert (lower[:-1], upper) == (sorted(lower[:-1]), sorted(upper, reverse=True))
-    assert (found.lower, found.upper) == (lower[-1], upper[-1])
+    assert (plan.lower, plan.upper) == (lower[-1], upper[-1])
     assert lower[-1] == pytest.approx(lower[-2], abs=1e-9)  # evaluated again, with rounding
-    iterations = [row.iteration for row in found.trace]
+    iterations = [row.iteration for row in plan.trace]
     assert iterations == sorted(iterations)
 
 
@@ -99,11 +122,11 @@ def test_an_interrupt_keeps_the_best_bounds_so_far(monkeypatch, after):
         if len(rows) == after:
             raise KeyboardInterrupt
 
-    found = Auto().solve(HALLWAY, interrupt)
-    assert found.status is Status.INTERRUPTED
-    assert found.lower >= rows[after - 1].lower - 1e-12
-    assert found.upper <= rows[after - 1].upper
-    assert extract_controller(found).value(HALLWAY) >= found.lower - 1e-12
+    plan = Auto().solve(HALLWAY, interrupt)
+    assert plan.status is Status.INTERRUPTED
+    assert plan.lower >= rows[after - 1].lower - 1e-12
+    assert plan.upper <= rows[after - 1].upper
+    assert extract_controller(plan).value(HALLWAY) >= plan.lower - 1e-12
 
 
 def test_an_interrupt_before_any_bound_has_cheap_ones(monkeypatch):
@@ -111,9 +134,9 @@ def test_an_interrupt_before_any_bound_has_cheap_ones(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(planner, "cheap_plan", interrupt)
-    found = Auto().solve(HALLWAY, ignore)
-    assert found.status is Status.INTERRUPTED
-    assert found.lower < found.upper
+    plan = Auto().solve(HALLWAY, ignore)
+    assert plan.status is Status.INTERRUPTED
+    assert plan.lower < plan.upper
 
 
 def test_every_planner_in_turn_offers_solutions(monkeypatch):
@@ -121,33 +144,33 @@ def test_every_planner_in_turn_offers_solutions(monkeypatch):
     kept = []
     tiger = build("tiger").belief_model()
     auto = Auto(max_iterations=1, epsilon=1e-9)
-    found = auto.solve(tiger, Autosave(kept.append, every=0.0))
+    plan = auto.solve(tiger, Autosave(kept.append, every=0.0))
     assert {so_far.planner for so_far in kept} == {"auto"}
     assert {"vi", "sarsop"} <= {name for so_far in kept for name in proven_by(so_far)}
     for so_far in kept:
-        assert so_far.lower <= found.upper
-        assert so_far.upper >= found.lower
+        assert so_far.lower <= plan.upper
+        assert so_far.upper >= plan.lower
 
 
 def test_a_memory_limit_leaves_the_bounds_that_fit(monkeypatch):
     hurried(monkeypatch)
     with pytest.raises(InputError, match="the model alone takes"):
         Auto(memory_limit=1000).solve(HALLWAY, ignore)
-    found = Auto(memory_limit=Run(Auto(), HALLWAY, ignore).corners().nbytes + 10_000).solve(
+    plan = Auto(memory_limit=Run(Auto(), HALLWAY, ignore).corners().nbytes + 10_000).solve(
         HALLWAY, ignore
     )
-    assert (found.status, proven_by(found)) == (Status.MEMORY, ("blind policy", "qmdp"))
+    assert (plan.status, proven_by(plan)) == (Status.MEMORY, ("blind policy", "qmdp"))
 
 
 def test_the_trace_ends_with_the_bounds_of_the_solution():
-    found = Auto().solve(build("shuttle"), ignore)
-    last = found.trace[-1]
-    assert (last.iteration, last.lower, last.upper) == (found.iterations, found.lower, found.upper)
+    plan = Auto().solve(build("shuttle"), ignore)
+    last = plan.trace[-1]
+    assert (last.iteration, last.lower, last.upper) == (plan.iterations, plan.lower, plan.upper)
 
 
 def test_every_belief_can_be_asked_for():
-    found = Auto(everywhere=True).solve(build("loadunload"), ignore)
-    assert proven_by(found) == ("vi", "vi")
+    plan = Auto(everywhere=True).solve(build("loadunload"), ignore)
+    assert proven_by(plan) == ("vi", "vi")
 
 
 # One action is optimal at the start, which is never left. The other states alternate.
@@ -176,27 +199,27 @@ R: y : right : * : * -5
 def test_a_blind_policy_that_is_optimal_at_the_start_does_not_count_at_every_belief(epsilon):
     model = POMDP(parse_pomdp(APART, place="text", name="apart")).belief_model()
     assert Auto(epsilon=epsilon).solve(model, ignore).value == pytest.approx(10)
-    found = Auto(epsilon=epsilon, everywhere=True).solve(model, ignore)
-    assert (found.status, proven_by(found)[0]) == (Status.SOLVED, "vi")
-    assert found.epsilon <= (epsilon or 1e-6)
-    assert found.value_at(np.eye(3)) == pytest.approx([10, 50, 50], abs=found.epsilon)
+    plan = Auto(epsilon=epsilon, everywhere=True).solve(model, ignore)
+    assert (plan.status, proven_by(plan)[0]) == (Status.SOLVED, "vi")
+    assert plan.epsilon <= (epsilon or 1e-6)
+    assert plan.value_at(np.eye(3)) == pytest.approx([10, 50, 50], abs=plan.epsilon)
 
 
 def test_without_a_proof_at_every_belief_no_largest_error_is_claimed(monkeypatch):
     monkeypatch.setattr(planner, "VI_SECONDS", 1e9)
     model = POMDP(parse_pomdp(APART, place="text", name="apart")).belief_model()
-    found = Auto(everywhere=True, max_iterations=0).solve(model, ignore)
-    assert found.epsilon is None
-    assert proven_by(found)[0] in ("vi", "sarsop")
+    plan = Auto(everywhere=True, max_iterations=0).solve(model, ignore)
+    assert plan.epsilon is None
+    assert proven_by(plan)[0] in ("vi", "sarsop")
 
 
 def test_planning_stops_if_the_gap_hardly_narrows(monkeypatch):
     hurried(monkeypatch)
     monkeypatch.setattr(patience, "PATIENCE", 0.0)
-    found = Auto().solve(HALLWAY, ignore)
-    assert found.status is Status.STALLED
-    assert not found.status.reached_goal
-    assert found.lower < found.upper
+    plan = Auto().solve(HALLWAY, ignore)
+    assert plan.status is Status.STALLED
+    assert not plan.status.reached_goal
+    assert plan.lower < plan.upper
 
 
 @dataclass
@@ -237,6 +260,13 @@ def test_value_iteration_goes_on_if_it_will_end_in_time():
     assert promising(At(0.0), slow) == 2.0
 
 
+def test_the_first_residual_and_one_of_zero_count_as_a_decade():
+    first = (0.1, 3e-2, 1e-2)  # seven decades are left; an eighth may be, of 0.1 s times 2, 4, ...
+    assert promising(At(0.0, 100.0), [first]) == pytest.approx(0.1 + 0.1 * 510)
+    assert promising(At(0.0, 100.0), [(0.1, 3e-3, 0.0)]) == pytest.approx(0.1 + 0.1 * 254)
+    assert promising(At(0.0, 100.0), [first, (0.2, 3e-3, 0.0)]) == pytest.approx(0.1 + 0.1 * 510)
+
+
 def test_value_iteration_does_not_go_on_without_a_smaller_residual():
     assert promising(At(0.0, 100.0), [(0.1, 1.0, None)]) == 2.0
     first = [(0.001, 1e-3, 1e-3)]
@@ -266,8 +296,8 @@ def test_bounds_of_several_planners_hold_together():
     tight = SARSOP(max_iterations=30).solve(tiger, ignore)
     for order in ((loose, tight), (tight, loose)):
         answers = Answers(Run(Auto(), tiger, ignore, clock=no_limits()))
-        for found in order:
-            answers.add(found)
+        for plan in order:
+            answers.add(plan)
         joined = answers.solution(Status.TIME)
         assert joined.lower == max(loose.lower, tight.lower)
         assert joined.upper == min(loose.upper, tight.upper)

@@ -91,7 +91,7 @@ def test_a_search_without_a_policy_that_ends_says_so():
         reward=lambda s, a, t, o: Fraction(0) if s == "out" else -ONE,
         discount=ONE,
     )
-    with pytest.raises(ModelError, match="no repeated sequence of actions ends"):
+    with pytest.raises(ModelError, match="none, repeated, ends the task from every state"):
         rpsr.solve(pomdp, "sarsop")
     plan = rpsr.solve(pomdp, "reachable")  # ask, then leave
     assert Fraction(plan.lower) <= -2 <= Fraction(plan.upper)

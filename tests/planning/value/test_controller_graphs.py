@@ -100,5 +100,5 @@ def test_a_rare_observation_has_a_successor():
     )
     plan = rpsr.solve(pomdp, "vi", epsilon=1e-6)
     bare = replace(plan.value_function, successors=np.full_like(plan.successors, -1))
-    found = extract_controller(replace(plan, value_function=bare)).value(pomdp)
-    assert found == pytest.approx(float(rare * paid / (1 - (1 - rare) / 2)), rel=1e-9)
+    value = extract_controller(replace(plan, value_function=bare)).value(pomdp)
+    assert value == pytest.approx(float(rare * paid / (1 - (1 - rare) / 2)), rel=1e-9)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.builders import Sizes, random_exact, rotated
+from tests.strategies import few
 
 from rpsr import POMDP, InputError, ModelError
 from rpsr.domains import build
@@ -182,7 +183,7 @@ def test_a_controller_refuses_what_is_not_its_own():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 3))
-@settings(max_examples=15)
+@settings(max_examples=few(15))
 def test_trees_are_worth_what_the_plan_says_in_every_form(seed, horizon):
     pomdp = random_exact(seed, Sizes(2, 3, 2))
     for planner in (Enumeration(horizon=horizon), Reachable(horizon=horizon)):
@@ -199,7 +200,7 @@ def test_trees_are_worth_what_the_plan_says_in_every_form(seed, horizon):
 def test_a_tree_ends():
     policy = PolicyTree.of(solve(parr(), Reachable(horizon=1))).policy()
     policy.update(policy.act(), "A")
-    with pytest.raises(ModelError, match="the horizon of 1 steps is over"):
+    with pytest.raises(ModelError, match="the horizon of 1 step is over; call reset"):
         policy.act()
     with pytest.raises(ModelError, match="has no policy trees"):
         PolicyTree.of(solved("parr"))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rpsr import ModelError
+from rpsr import InputError, ModelError
 from rpsr.planning.value.trees import PolicyTree, TreePolicy
 
 LAST = np.array([0, 1]), np.full((2, 2), -1)
@@ -29,3 +29,12 @@ def test_a_tree_has_subtrees_for_its_own_actions_only():
     policy = TreePolicy(PolicyTree(("a", "b"), ("o", "p"), (LAST, FIRST)))
     with pytest.raises(ModelError, match="the tree chose 'b', update received 'a'"):
         policy.update("a", "o")
+
+
+@pytest.mark.parametrize("shape", [(0, 2), (1, 1), (2, 2)])
+def test_a_layer_has_trees_and_a_successor_for_each_observation(shape):
+    actions = np.zeros(min(shape[0], 1), dtype=np.int64)
+    layer = actions, np.full(shape, -1)
+    message = rf"layer 1: read \({shape[0]}, {shape[1]}\), expected \({len(actions)}, 2\)"
+    with pytest.raises(InputError, match=message):
+        PolicyTree(("a", "b"), ("o", "p"), (layer,))

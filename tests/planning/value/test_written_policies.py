@@ -104,25 +104,25 @@ def plans(pomdp, name):
 @pytest.mark.parametrize("name", ["qmdp", "fib"])
 def test_a_bound_planner_returns_the_policy_that_earns_its_value(name, tmp_path):
     pomdp = read(SURE, tmp_path)
-    found = solve(pomdp, planner_by_name(name))
+    plan = solve(pomdp, planner_by_name(name))
     # Acting by the bound gambles on L or R at every step, a loss of 0.25 on average; the sure
     # action, which is a blind policy, earns 1 at every step.
-    assert found.value == pytest.approx(20, abs=1e-9)
-    assert worth(pomdp, extract_controller(found)) == pytest.approx(20, abs=1e-9)
+    assert plan.value == pytest.approx(20, abs=1e-9)
+    assert worth(pomdp, extract_controller(plan)) == pytest.approx(20, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", INFINITE)
 @pytest.mark.parametrize("seed", range(6))
 def test_controllers_earn_the_lower_bound(name, seed, tmp_path):
     pomdp = random_exact(seed, Sizes(2, 3, 2), by_edge=seed % 2 == 1)
-    for found in plans(pomdp, name):
-        controller = extract_controller(found)
+    for plan in plans(pomdp, name):
+        controller = extract_controller(plan)
         write_pg(controller, tmp_path / "c.pg")
-        again = read_pg(tmp_path / "c.pg", found.model)
-        assert worth(pomdp, controller) >= found.lower - margin(pomdp)
-        assert worth(pomdp, again) >= found.lower - margin(pomdp)
-        assert (found.successors >= 0).all()
-        assert found.lower <= found.value
+        again = read_pg(tmp_path / "c.pg", plan.model)
+        assert worth(pomdp, controller) >= plan.lower - margin(pomdp)
+        assert worth(pomdp, again) >= plan.lower - margin(pomdp)
+        assert (plan.successors >= 0).all()
+        assert plan.lower <= plan.value
 
 
 STOPPED = {
@@ -137,9 +137,9 @@ def test_a_search_stopped_at_any_trial_has_the_successors_of_its_vectors(name, p
     pomdp = STOPPED[problem]()
     model = pomdp.belief_model()
     for trials in (1, 3, 30):
-        found = solve(model, planner_by_name(name, epsilon=1e-6, max_iterations=trials))
+        plan = solve(model, planner_by_name(name, epsilon=1e-6, max_iterations=trials))
         # Too many equations for a dense system; policies' own valuation is tested above.
-        assert extract_controller(found).value(model) >= found.lower - margin(pomdp)
+        assert extract_controller(plan).value(model) >= plan.lower - margin(pomdp)
 
 
 # ---- value functions, followed as they are written
@@ -171,15 +171,15 @@ def earned(pomdp, vectors, actions, depth):
 def test_vectors_in_files_earn_the_lower_bound(name, seed, tmp_path):
     pomdp = random_exact(seed, Sizes(2, 3, 2), by_edge=seed % 2 == 1).with_discount("0.4")
     belief = pomdp.belief_model()
-    for found in plans(pomdp, name):
+    for plan in plans(pomdp, name):
         for file in (tmp_path / "p.alpha", tmp_path / "p.json"):
-            save_policy(found, file)
+            save_policy(plan, file)
             stored = load_policy(file, belief)
             assert isinstance(stored, StoredVectors)
             low, high = earned(
                 pomdp, stored.value_function.vectors, stored.value_function.actions, 14
             )
-            assert high >= found.lower - margin(pomdp)
+            assert high >= plan.lower - margin(pomdp)
             assert high - low <= 1e-3 * np.abs(pomdp.R).max()
             own = policy_value(stored.policy(), belief, limit=500)
             assert own[0] <= high + 1e-9
@@ -188,13 +188,13 @@ def test_vectors_in_files_earn_the_lower_bound(name, seed, tmp_path):
 
 def test_a_coarse_value_function_is_not_followed_by_ties(tmp_path):
     # Taking the lowest action within 4 epsilon of the best would cost much.
-    found = solve(build("tiger"), planner_by_name("vi", epsilon=5.0))
-    save_policy(found, tmp_path / "p.json")
-    model = found.model
+    plan = solve(build("tiger"), planner_by_name("vi", epsilon=5.0))
+    save_policy(plan, tmp_path / "p.json")
+    model = plan.model
     policy = load_policy(tmp_path / "p.json", model).policy()
-    assert policy_value(policy, model, limit=500)[1] >= found.lower
-    assert policy_value(policy.looking_ahead(), model, limit=500)[1] >= found.lower
-    assert policy_value(AlphaPolicy.of(found), model, limit=500)[1] < found.lower
+    assert policy_value(policy, model, limit=500)[1] >= plan.lower
+    assert policy_value(policy.looking_ahead(), model, limit=500)[1] >= plan.lower
+    assert policy_value(AlphaPolicy.of(plan), model, limit=500)[1] < plan.lower
 
 
 # ---- trees
@@ -204,11 +204,11 @@ def test_a_coarse_value_function_is_not_followed_by_ties(tmp_path):
 def test_a_tree_earns_the_value_at_its_root(seed):
     pomdp = random_exact(seed, Sizes(3, 3, 2)).with_discount("0.9")
     for name in ("vi", "enumeration", "reachable"):
-        found = solve(pomdp, planner_by_name(name, horizon=3))
-        vectors = found.stages[-1].vectors
-        tree = PolicyTree.of(found)
-        assert vectors[tree.root] @ found.model.start == (vectors @ found.model.start).max()
-        assert tree.value(found.model) >= found.lower - margin(pomdp)
+        plan = solve(pomdp, planner_by_name(name, horizon=3))
+        vectors = plan.stages[-1].vectors
+        tree = PolicyTree.of(plan)
+        assert vectors[tree.root] @ plan.model.start == (vectors @ plan.model.start).max()
+        assert tree.value(plan.model) >= plan.lower - margin(pomdp)
 
 
 def test_a_tree_gives_nothing_away_for_a_lower_action(tmp_path):
@@ -225,8 +225,8 @@ R: less : here : * : * 1
 R: more : here : * : * 1.000000000001
 R: less : there : * : * 2
 """
-    found = solve(read(text, tmp_path), planner_by_name("vi", horizon=1))
-    assert PolicyTree.of(found).policy().act() == 1
+    plan = solve(read(text, tmp_path), planner_by_name("vi", horizon=1))
+    assert PolicyTree.of(plan).policy().act() == 1
 
 
 # ---- controllers are valued part by part

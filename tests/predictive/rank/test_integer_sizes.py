@@ -51,7 +51,7 @@ def test_a_difference_of_block_sums_has_the_denominators_of_both_rows():
 
 def test_a_step_has_the_denominators_of_emissions_too():
     """States that stay show x with probability 1/101 and 100/103: a minor with the vector of ones
-    is 9997, cleared of denominators.
+    is 9997, cleared of denominators, and so is the difference of two block sums.
     """
     seen = [Fraction(1, 101), Fraction(100, 103)]
     pomdp = tabulate(
@@ -67,6 +67,17 @@ def test_a_step_has_the_denominators_of_emissions_too():
     )
     assert abs(seen[0] - seen[1]) * 101 * 103 == 9997
     assert minor_bits(pomdp, (Member((), None),)) >= log2(9997)
+    assert comparison_bits(pomdp) >= log2(9997)
+
+
+def test_a_minor_has_a_column_more_than_there_are_members():
+    """The vector of ones and the rewards 1 and -1 have the minor -2: both columns are long."""
+    one = np.ones((1, 2, 1))
+    rewards = np.array([[1.0], [-1.0]])
+    pomdp = POMDP.from_arrays(np.eye(2)[None], one, rewards, None, 0.9, exact=True)
+    minor = determinant(np.column_stack([np.ones(2), rewards[:, 0]]))
+    assert minor == -2
+    assert minor_bits(pomdp, (Member((), None),)) >= log2(abs(minor))
 
 
 def test_a_random_prime_divides_with_the_probability_of_its_share():

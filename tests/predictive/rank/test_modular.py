@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.predictive.rationals import pomdps, process, random_pomdp
+from tests.strategies import few
 
 from rpsr.domains.corridors import load_unload
 from rpsr.domains.rules import tabulate
@@ -69,7 +70,7 @@ def assert_reduced(pomdp: POMDP, prime: int) -> None:
     assert model.rewards.tolist() == [[residue(r, prime) for r in row] for row in rewards]
 
 
-@settings(max_examples=25)
+@settings(max_examples=few(25))
 @given(pomdps(), st.sampled_from([PRIME, SMALL_PRIME]))
 def test_probabilities_and_rewards_are_reduced_exactly(pomdp, prime):
     assert_reduced(pomdp, prime)
@@ -204,7 +205,7 @@ def _numbered(keys: list) -> list[int]:
     return [numbers.setdefault(key, len(numbers)) for key in keys]
 
 
-@settings(max_examples=40)
+@settings(max_examples=few(40))
 @given(pomdps(), st.booleans(), st.integers(0, 100))
 def test_the_coarsest_partition_is_found(pomdp, rewards, seed):
     model = reduce_pomdp(pomdp, PRIME)
@@ -225,7 +226,7 @@ def test_blind_merging_is_noticed():
     assert not constant_rewards(model, everything).any()
 
 
-@settings(max_examples=20)
+@settings(max_examples=few(20))
 @given(pomdps())
 def test_operators_between_blocks_do_what_those_between_states_do(pomdp):
     model = reduce_pomdp(pomdp, PRIME)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.predictive.exact_accuracy import accuracy_in_fractions, pomdps, residual
 from tests.predictive.rationals import LiteralSearch, random_pomdp
 from tests.predictive.small_models import fair_bets, flaw, mixture
+from tests.strategies import few
 
 from rpsr.domains import build, tabulate
 from rpsr.errors import ModelError
@@ -30,7 +31,7 @@ from rpsr.predictive.rank.span import (
 from rpsr.predictive.reward_accuracy import reward_errors
 from rpsr.sources import load_pomdp
 
-FEW = settings(max_examples=25)
+FEW = settings(max_examples=few(25))
 
 
 def assert_spans(basis, pomdp, *, rewards: bool) -> None:
@@ -66,11 +67,11 @@ def test_blocks_have_an_orthonormal_basis_of_indicators(labels):
 @FEW
 @given(pomdp=pomdps())
 def test_the_basis_from_rationals_spans_the_outcomes(pomdp, rewards):
-    found = rational_basis(Spans.of(pomdp, rewards=rewards))
-    assume(found is not None)
-    assert_spans(found[0], pomdp, rewards=rewards)
-    assert_same_rows(*found[:2])
-    assert found[2] < 1e-10
+    basis = rational_basis(Spans.of(pomdp, rewards=rewards))
+    assume(basis is not None)
+    assert_spans(basis[0], pomdp, rewards=rewards)
+    assert_same_rows(*basis[:2])
+    assert basis[2] < 1e-10
 
 
 @pytest.mark.parametrize("rewards", [False, True])
@@ -94,9 +95,9 @@ def test_what_only_a_rare_observation_shows_is_as_clear_as_anything(digits):
 
 def test_small_rationals_are_found_and_large_ones_are_not_guessed():
     small, large = mixture(Fraction(1, 3)), mixture(Fraction("0.314159265359"))
-    found = rational_basis(Spans.of(small, rewards=False))
-    assert found is not None
-    assert leak(small, found[0]) < 1e-15
+    basis = rational_basis(Spans.of(small, rewards=False))
+    assert basis is not None
+    assert leak(small, basis[0]) < 1e-15
     assert rational_basis(Spans.of(large, rewards=False)) is None
 
 
@@ -162,9 +163,9 @@ def test_rewards_that_cancel_are_no_direction_for_floats():
 @pytest.mark.parametrize("file", ["saci-s100-a10-z31.POMDP", "aloha.30.POMDP.gz", "mit.POMDP"])
 def test_floats_find_the_rank_where_long_tests_are_nearly_dependent(corpus, file):
     pomdp = load_pomdp(corpus / file)
-    found, exact = find_core(pomdp, "psr", exact=False, named=False), find_core(pomdp, "psr")
-    assert found.rank == exact.rank
-    assert found.margin[0] > 0.01
+    floats, exact = find_core(pomdp, "psr", exact=False, named=False), find_core(pomdp, "psr")
+    assert floats.rank == exact.rank
+    assert floats.margin[0] > 0.01
     assert exact.condition_number > 1e6
 
 
@@ -211,7 +212,7 @@ def test_a_basis_of_another_rank_is_refused(monkeypatch):
     whole = np.eye(3), np.arange(3), (1.0, 0.0)
     monkeypatch.setattr(core_module, "closure_basis", lambda *_, **__: whole)
     with pytest.raises(
-        ModelError, match="the rank is 2, but floats find no reliable basis of the span"
+        ModelError, match="the rank is 2, but rounding errors prevent a basis of that rank"
     ):
         find_core(pomdp, "psr")
 

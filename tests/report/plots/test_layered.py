@@ -107,15 +107,15 @@ def test_edges_back_to_one_node_share_their_track():
 def test_increasing_numbers_are_the_nearest(values, seed):
     weights = np.random.default_rng(seed).uniform(0.5, 3, len(values))
     wanted = np.array(values, dtype=float)
-    found = increasing(wanted, weights)
-    assert (np.diff(found) >= 0).all()
+    nearest = increasing(wanted, weights)
+    assert (np.diff(nearest) >= 0).all()
     oracle = minimize(
         lambda y: weights @ (y - wanted) ** 2,
         np.sort(wanted),
         constraints={"type": "ineq", "fun": np.diff} if len(values) > 1 else (),
         method="SLSQP",
     )
-    assert weights @ (found - wanted) ** 2 <= oracle.fun + 1e-6
+    assert weights @ (nearest - wanted) ** 2 <= oracle.fun + 1e-6
 
 
 def test_unreached_nodes_have_no_distance():

@@ -34,7 +34,7 @@ from rpsr.report.plots.values import envelope, region, undominated
 
 
 @pytest.fixture(scope="module")
-def found(loadunload):
+def measured(loadunload):
     return rpsr.accuracy(loadunload)
 
 
@@ -123,7 +123,7 @@ def test_beliefs_are_dots_where_they_are_among_the_three_states():
     beliefs[1, [0, 1, 5]] = 0.25, 0.25, 0.5  # half of it elsewhere
     beliefs[2, 6] = 1  # none of it here
     axes = plot_simplex(plan, (0, 1, 2), beliefs=beliefs).axes[0]
-    (dots,) = [each for each in axes.collections if len(each.get_offsets())]
+    (dots,) = [collection for collection in axes.collections if len(collection.get_offsets())]
     assert dots.get_offsets().tolist() == [[1.0, 0.0], [0.5, 0.0]]
     full, half = dots.get_sizes()
     assert half == full / 2
@@ -174,20 +174,20 @@ def test_a_graph_of_too_many_nodes_is_refused():
 # ---- rewards
 
 
-def test_the_heat_map_holds_the_three_matrices(loadunload, found):
-    figure = plot_reconstruction(loadunload, found)
+def test_the_heat_map_holds_the_three_matrices(loadunload, measured):
+    figure = plot_reconstruction(loadunload, measured)
     maps = [axes.collections[0].get_array().reshape(10, 2) for axes in figure.axes[:3]]
     assert np.array_equal(maps[0], loadunload.R)
-    assert np.array_equal(maps[1], found.reconstruction)
-    assert np.array_equal(maps[2], found.reconstruction - loadunload.R)
+    assert np.array_equal(maps[1], measured.reconstruction)
+    assert np.array_equal(maps[2], measured.reconstruction - loadunload.R)
     assert len({axes.collections[0].get_clim() for axes in figure.axes[:3]}) == 1
 
 
-def test_the_corridor_has_the_papers_numbers_on_its_edges(loadunload, found):
-    shown = texts(plot_corridor(loadunload, found.reconstruction).axes[0])
+def test_the_corridor_has_the_papers_numbers_on_its_edges(loadunload, measured):
+    shown = texts(plot_corridor(loadunload, measured.reconstruction).axes[0])
     assert shown.count("1 (1/2)") == 4
     assert shown.count("0 (1/2)") == 4
-    with pytest.raises(ModelError, match="which has no state"):
+    with pytest.raises(ModelError, match="is not a state of it"):
         plot_corridor(rpsr.load_pomdp("tiger"), np.zeros((2, 3)))
 
 
@@ -297,22 +297,22 @@ def test_states_need_an_episode_of_the_models_names(loadunload, log):
         plot_states({}, log)
 
 
-def test_no_global_state_is_left(loadunload, found):
+def test_no_global_state_is_left(loadunload, measured):
     def settings():
         return {key: matplotlib.rcParams[key] for key in matplotlib.rcParams if key != "backend"}
 
     before = settings()
-    svg_text(plot_reconstruction(loadunload, found))
+    svg_text(plot_reconstruction(loadunload, measured))
     assert settings() == before
     from matplotlib import _pylab_helpers
 
     assert not _pylab_helpers.Gcf.figs
 
 
-def test_the_users_style_does_not_change_a_figure(loadunload, found):
-    plain = svg_text(plot_reconstruction(loadunload, found))
+def test_the_users_style_does_not_change_a_figure(loadunload, measured):
+    plain = svg_text(plot_reconstruction(loadunload, measured))
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "figure.dpi": 37}):
-        assert svg_text(plot_reconstruction(loadunload, found)) == plain
+        assert svg_text(plot_reconstruction(loadunload, measured)) == plain
 
 
 # ---- predictions
@@ -320,13 +320,13 @@ def test_the_users_style_does_not_change_a_figure(loadunload, found):
 
 def test_a_narrow_heat_map_has_the_worst_states_in_three_rows():
     pomdp = rpsr.load_pomdp("iff")
-    found = rpsr.accuracy(pomdp)
-    axes = plot_reconstruction(pomdp, found, stacked=True).axes
-    lefts = {round(each.get_position().x0, 3) for each in axes[:3]}
+    measured = rpsr.accuracy(pomdp)
+    axes = plot_reconstruction(pomdp, measured, stacked=True).axes
+    lefts = {round(panel.get_position().x0, 3) for panel in axes[:3]}
     assert len(lefts) == 1
     shown = [label.get_text() for label in axes[2].get_yticklabels()]
     errors = dict(
-        zip(pomdp.states, np.abs(pomdp.R - found.reconstruction).max(axis=1), strict=True)
+        zip(pomdp.states, np.abs(pomdp.R - measured.reconstruction).max(axis=1), strict=True)
     )
     assert len(shown) == 24
     others = [errors[state] for state in pomdp.states if state not in shown]

@@ -1,1 +1,1 @@
-"""What verbs share: options, opening sources, output, progress, Ctrl-C."""
+"""Parts that verbs share: options, opening sources, output, progress, Ctrl-C."""

@@ -31,10 +31,10 @@ def with_autosave(
     ]
     reported: set[str] = set()
 
-    def save(found: Solution) -> None:
+    def save(solution: Solution) -> None:
         for write in writes:
             try:
-                write(found)
+                write(solution)
             except RpsrError as error:
                 if str(error) not in reported:
                     reported.add(str(error))

@@ -1,11 +1,12 @@
-"""What verbs share that write or check certificates."""
+"""Parts that verbs share which write or check certificates."""
 
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from rpsr.cli.shared.output import note, wrote
 
@@ -57,9 +58,9 @@ class Bounds(NamedTuple):
 
 def _decimal(value: Fraction, rounding: str) -> str:
     context = Context(prec=SIGNIFICANT, rounding=rounding)
-    found = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    plain = LEAST_EXPONENT <= found.adjusted() < SIGNIFICANT
-    digits, _, exponent = format(found, "f" if plain else "e").partition("e")
+    decimal = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    plain = LEAST_EXPONENT <= decimal.adjusted() < SIGNIFICANT
+    digits, _, exponent = format(decimal, "f" if plain else "e").partition("e")
     digits = digits.rstrip("0").rstrip(".") if "." in digits else digits
     return digits if plain else f"{digits}e{exponent}"
 
@@ -76,12 +77,17 @@ def check_certifiable(model: LinearModel, source: str) -> None:
         raise InputError("--certificate: standard input is read once; give a file")
 
 
-def write_certificate(solution: Solution, wanted: Wanted, path: str | Path, quiet: bool) -> None:
-    """Write the certificate of a plan, and say what it proves."""
+def write_certificate(
+    solution: Solution, wanted: Wanted, path: str | Path, quiet: bool
+) -> dict[str, Any]:
+    """Write the certificate of a plan; returns what it proves, by JSON key, and says so.
+
+    quiet: say nothing.
+    """
     from rpsr.models import POMDP
     from rpsr.planning.certifying import certify
 
-    pomdp = None
+    began, pomdp = perf_counter(), None
     if solution.model.record is None:
         loaded = wanted.model()
         pomdp = loaded if isinstance(loaded, POMDP) else None
@@ -89,13 +95,17 @@ def write_certificate(solution: Solution, wanted: Wanted, path: str | Path, quie
         note("sarsop searches for points that prove the upper bound")
     made = certify(solution, pomdp)
     size = made.save(path)
+    seconds = perf_counter() - began
+    upper = None if made.upper is None else Fraction(made.upper)
+    bounds = Bounds.of(Fraction(made.lower), upper, wanted.objective)
     if not quiet:
-        upper = None if made.upper is None else Fraction(made.upper)
-        low, high = Bounds.of(Fraction(made.lower), upper, wanted.objective).texts
+        low, high = bounds.texts
         proven = f"{low or 'no lower bound'} to {high or 'no upper bound'}"
-        note(f"the certificate proves {proven}, in {size:,} bytes")
+        note(f"the certificate proves {proven}, in {size:,} bytes and {seconds:.2g} s")
         if made.looser(solution):
             note("these bounds are looser than the plan's: the search for points was stopped early")
+    low, high = bounds.floats
+    return {"file": str(path), "lower": low, "upper": high, "bytes": size, "seconds": seconds}
 
 
 def write_rank_certificate(

@@ -1,4 +1,4 @@
-"""What a shell offers when the user presses the tab key: files, and names of built-in domains."""
+"""Suggestions when the user presses the tab key: files, and names of built-in domains."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Typed(Protocol):
-    """What the user has typed so far of a word; cyclopts gives it to a completer."""
+    """The letters typed so far of a word; cyclopts gives it to a completer."""
 
     @property
     def incomplete(self) -> str:

@@ -20,8 +20,8 @@ def load_system(
     objective: ObjectiveOptions | None = None,
 ) -> POMDP | LinearModel:
     """The model to simulate, or the task of an objective on it; warnings go to standard error."""
+    from rpsr.cli.shared.opening import load
     from rpsr.models import POMDP
-    from rpsr.sources import load
 
     stated = objective or ObjectiveOptions()
     stated.check(discount)

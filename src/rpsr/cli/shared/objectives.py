@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from rpsr.cli.shared.options import positive, whole
+from rpsr.cli.shared.options import at_least, whole
 
 if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel
@@ -22,7 +22,7 @@ _SET = (
 @Parameter(name="*")
 @dataclass(frozen=True)
 class GoalOptions:
-    """What to achieve, instead of the discounted sum of rewards, in any number of steps."""
+    """The objective, instead of the discounted sum of rewards, in any number of steps."""
 
     goal: Annotated[str | None, Parameter(help=f"The states to reach: {_SET}.")] = None
     avoid: Annotated[str | None, Parameter(help="States never to enter, as for --goal.")] = None
@@ -73,14 +73,31 @@ class GoalOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True)
+class LogGoalOptions(GoalOptions):
+    """The options of an objective for a log.
+
+    Goals are observations, because a log shows no states.
+    """
+
+    goal: Annotated[
+        str | None,
+        Parameter(help="The observations that end an episode successfully, separated by commas."),
+    ] = None
+    avoid: Annotated[
+        str | None, Parameter(help="Observations never to make; they end an episode, too.")
+    ] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
 class ObjectiveOptions(GoalOptions):
-    """The same, for a model: also within a number of steps."""
+    """The options of an objective for a model: `GoalOptions`, and a limit on the steps."""
 
     within: Annotated[
         int | None,
         Parameter(
             converter=whole,
-            validator=positive,
+            validator=at_least(1),
             help="Number of steps in which the objective counts; by default any number.",
         ),
     ] = None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter, Token, validators
+from cyclopts import Parameter, Token
 
 from rpsr.cli.shared.completion import any_file, model_or_domain
 from rpsr.io.allowance import parse_size
@@ -82,10 +82,24 @@ def positive(_type: Any, value: float | None) -> None:
         raise ValueError(f"read {value}, expected a finite number above 0")
 
 
-def at_least_one(_type: Any, value: int | None) -> None:
-    """Refuse a number below 1."""
-    if value is not None and value < 1:
-        raise ValueError(f"read {value}, expected at least 1")
+def at_least(least: int) -> Callable[[Any, int | None], None]:
+    """A validator of whole numbers."""
+
+    def check(_type: Any, value: int | None) -> None:
+        if value is not None and value < least:
+            raise ValueError(f"read {value}, expected a whole number of at least {least}")
+
+    return check
+
+
+def between(words: str, low: float, high: float) -> Callable[[Any, float | None], None]:
+    """A validator of numbers from `low` to `high`, both allowed; words: what was expected."""
+
+    def check(_type: Any, value: float | None) -> None:
+        if value is not None and not low <= value <= high:
+            raise ValueError(f"read {value}, expected {words}")
+
+    return check
 
 
 def shard(_type: Any, tokens: Sequence[Token]) -> Shard:
@@ -150,18 +164,18 @@ Seed = Annotated[
     int,
     Parameter(
         converter=whole,
-        validator=validators.Number(gte=0),
+        validator=at_least(0),
         help="Random seed; equal seeds give equal output.",
     ),
 ]
 Workers = Annotated[
-    int, Parameter(converter=whole, validator=validators.Number(gte=1), help="Number of threads.")
+    int, Parameter(converter=whole, validator=at_least(1), help="Number of threads.")
 ]
 Jobs = Annotated[
     int | None,
     Parameter(
         converter=whole,
-        validator=at_least_one,
+        validator=at_least(1),
         help="Number of processes on this machine; results do not depend on it.",
     ),
 ]

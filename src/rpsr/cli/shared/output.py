@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from rpsr._version import __version__
 from rpsr.errors import InputError, RpsrError
-from rpsr.io.printable import printable
+from rpsr.printable import printable
+from rpsr.showing import shown_cell
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH, PROSE_WIDTH = 200, 100
 PAGES = (".html", ".htm")
+TABLES = (".csv", ".tsv", ".parquet", ".pq", ".xlsx")
 
 
 def print_json(schema: str, source: Any, document: dict[str, Any]) -> None:
@@ -116,6 +118,18 @@ def check_suffix(target: str | Path, *suffixes: str) -> None:
         raise InputError(f"expected a name ending in {' or '.join(suffixes)}", place=str(target))
 
 
+def check_rows_name(target: str | Path | None) -> None:
+    """Refuse a file of rows, which are JSON lines, with the suffix of something else."""
+    from rpsr.io.file_kinds import SUFFIXES
+
+    names = {"table": TABLES, "model": SUFFIXES["model"], "policy": SUFFIXES["policy"]}
+    names |= {"page": PAGES, "compressed file": (".gz",)}
+    for what, suffixes in names.items():
+        if target is not None and str(target).lower().endswith(suffixes):
+            expected = "expected a name ending in .jsonl: rows are JSON lines"
+            raise InputError(f"has the suffix of a {what}, {expected}", place=str(target))
+
+
 def check_policy_name(target: str | Path | None) -> None:
     """Refuse a policy file with a suffix that is not that of one."""
     from rpsr.io.file_kinds import SUFFIXES
@@ -164,13 +178,7 @@ def wrote(*targets: str | Path | None) -> None:
 
 def show(value: Any, digits: int = 4) -> str:
     """A value as text for people."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        return f"{value:.{digits}g}"
-    return printable(str(value), one_line=True)
+    return printable(shown_cell(value, f".{digits}g"), one_line=True)
 
 
 def _plain(value: Any) -> Any:

@@ -31,7 +31,7 @@ class Wanted:
 
     def model(self) -> POMDP | LinearModel:
         """The model, or the task of the objective on it."""
-        from rpsr.sources import load
+        from rpsr.cli.shared.opening import load
 
         loaded = load(self.source, normalize=self.normalize, discount=self.discount)
         return self.objective.task(loaded, self.source, timed=self.timed)

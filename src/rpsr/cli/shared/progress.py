@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rpsr.io.printable import printable
+from rpsr.printable import printable
 
 if TYPE_CHECKING:
     from rpsr.io.classics.checksums import Classic

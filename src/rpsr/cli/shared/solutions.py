@@ -11,13 +11,22 @@ if TYPE_CHECKING:
 
 
 def as_costs(document: dict[str, Any]) -> dict[str, Any]:
-    """Values and bounds of a plan as costs: what is earned at least is paid at most."""
+    """Values and bounds of a plan as costs: a lower bound of rewards is an upper bound of costs."""
     lower, upper = document["lower"], document["upper"]
+    first = document["first_upper_bound"]
     return {  # 0 - x is never -0
         "value": 0 - document["value"],
         "lower": None if upper is None else 0 - upper,
         "upper": None if lower is None else 0 - lower,
+        "first_upper_bound": None,
+        "first_lower_bound": None if first is None else _negated(first),
     }
+
+
+def _negated(first: dict[str, Any]) -> dict[str, Any]:
+    """A first upper bound on rewards as a lower bound on costs."""
+    beside = [other | {"value": 0 - other["value"]} for other in first["beside"]]
+    return first | {"value": 0 - first["value"], "beside": beside}
 
 
 def solution_document(
@@ -32,7 +41,7 @@ def solution_document(
         "discount": solution.model.discount,
         "horizon": solution.horizon,
         "status": solution.status.name.lower(),
-        "message": solution.status.value,
+        "message": solution.message,
         "value": solution.value,
         "lower": solution.lower if solution.proven else None,
         "upper": solution.upper,
@@ -44,6 +53,7 @@ def solution_document(
         "seconds": solution.seconds,
         "seed": seed if solution.seed is None else solution.seed,
         "proven_by": solution.extras.get("proven_by"),
+        "first_upper_bound": solution.extras.get("first_upper_bound"),
         "compressed": solution.extras.get("compressed"),
         "learned": solution.model.estimator,
         "simulated": None if played is None else played.mean,
@@ -61,11 +71,14 @@ def facts_of(solution: Solution, document: dict[str, Any]) -> list[tuple[str, An
         "lower": "" if document["lower"] is None else f"{document['lower']:.12g}",
         "upper": "" if document["upper"] is None else f"{document['upper']:.12g}",
         "gap": "" if solution.gap is None else f"{solution.gap:.3g}",
-        "status": solution.status.value,
+        "status": solution.message,
     }
     proven_by = document["proven_by"]
     if proven_by is not None:
         numbers["proven_by"] = f"lower: {proven_by['lower']}; upper: {proven_by['upper']}"
+    for key in ("first_upper_bound", "first_lower_bound"):
+        if document.get(key) is not None:
+            numbers[key] = _first_bound(document[key])
     learned = document["learned"]
     if learned is not None:
         numbers["learned"] = f"by {learned}: bounds hold for this model, not for the system"
@@ -83,3 +96,10 @@ def facts_of(solution: Solution, document: dict[str, Any]) -> list[tuple[str, An
         for key, value in document.items()
         if value is not None and key not in hidden
     ]
+
+
+def _first_bound(first: dict[str, Any]) -> str:
+    """A first bound in a line, such as `tighter informed, 1.188 after 0.61 s (...)`."""
+    beside = ", ".join(f"{other['name']} {other['value']:.4g}" for other in first["beside"])
+    line = f"{first['name']}, {first['value']:.4g} after {first['seconds']:.2g} s"
+    return f"{line} ({beside})" if beside else line

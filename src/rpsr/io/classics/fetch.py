@@ -161,7 +161,7 @@ class _Cache:
 
 def _fault(classic: Classic, text: bytes | None, place: str) -> InputError | None:
     if text is None:
-        return InputError(f"holds no {classic.file}", place=place)
+        return InputError(f"contains no {classic.file}", place=place)
     read = sha256(text).hexdigest()
     if read == classic.sha256:
         return None

@@ -16,9 +16,9 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.allowance import TEXT_COST, excess
 from rpsr.io.explicit import Entries, Explicit, number_actions, number_of, unused_rewards
-from rpsr.io.printable import quoted
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Record
 from rpsr.io.tokens import error_at
+from rpsr.printable import quoted
 
 INITIAL = "init"  # the label of the initial state
 UNNAMED = ("__NOLABEL__", "__no_label__")
@@ -80,11 +80,11 @@ class _Reader:
         """The lines, with `at` at their first letter; comments are left out."""
         end, text, match = 0, self.text, _LINE.match
         while end < len(text):
-            found = match(text, end)
-            assert found is not None
-            self.at, end = found.start(1), found.end()
-            if not found[1].startswith(b"//"):
-                yield found[1]
+            line = match(text, end)
+            assert line is not None
+            self.at, end = line.start(1), line.end()
+            if not line[1].startswith(b"//"):
+                yield line[1]
         self.at = len(text)
 
     # ---- header
@@ -93,12 +93,12 @@ class _Reader:
         """Directives: `@key: value`, or `@key` with its value in the lines below."""
         key = ""
         for line in lines:
-            found = _DIRECTIVE.fullmatch(line)
-            if found is not None:
-                key = found[1].decode("ascii", "replace").lower()
+            directive = _DIRECTIVE.fullmatch(line)
+            if directive is not None:
+                key = directive[1].decode("ascii", "replace").lower()
                 if key == "model":
                     break
-                self.header[key], self.header_at[key] = found[2], self.at
+                self.header[key], self.header_at[key] = directive[2], self.at
                 if key == "type":
                     self._check_type()
             elif key == "placeholders" and line:
@@ -146,20 +146,20 @@ class _Reader:
         for line in lines:
             if not line:
                 continue
-            found = entry(line)
-            if found is not None:
+            match = entry(line)
+            if match is not None:
                 if choice < 0:
                     raise self.error("read a probability, expected 'action' before it")
                 self.entry_choice.append(choice)
-                self.targets.append(self._target(int(found[1])))
-                self.chances.append(self._chance(found[2]))
-            elif (found := _ACTION.fullmatch(line)) is not None:
+                self.targets.append(self._target(int(match[1])))
+                self.chances.append(self._chance(match[2]))
+            elif (match := _ACTION.fullmatch(line)) is not None:
                 if state < 0:
                     raise self.error("read an action, expected 'state' before it")
                 choice = len(self.choices)
-                self._action(state, found)
-            elif (found := _STATE.fullmatch(line)) is not None:
-                state, choice = self._state(found), -1
+                self._action(state, match)
+            elif (match := _STATE.fullmatch(line)) is not None:
+                state, choice = self._state(match), -1
             else:
                 raise self.error(
                     f"read {_shown(line)}, expected 'state 0 {{0}}', 'action a' or '1 : 0.5'"
@@ -181,24 +181,24 @@ class _Reader:
             raise self.error(f"read {_shown(word)}, expected a probability in [0, 1]")
         return word
 
-    def _action(self, state: int, found: re.Match[bytes]) -> None:
-        name = found[1].decode("utf-8", "backslashreplace").strip('"')
+    def _action(self, state: int, match: re.Match[bytes]) -> None:
+        name = match[1].decode("utf-8", "backslashreplace").strip('"')
         self.choices.append((state, "" if name in UNNAMED else name))
         self.choice_at.append(self.at)
-        self.choice_rewards.append(self._reward(found[2]))
+        self.choice_rewards.append(self._reward(match[2]))
 
-    def _state(self, found: re.Match[bytes]) -> int:
-        state = self._target(int(found[1]))
+    def _state(self, match: re.Match[bytes]) -> int:
+        state = self._target(int(match[1]))
         if state in self.state_at:
             line = self.error("", self.state_at[state]).line
             raise self.error(f"state {state} is given twice, first in line {line}")
         self.state_at[state] = self.at
-        rest, at = found[2], 0
+        rest, at = match[2], 0
         self.state_rewards[state], rewarded = self._reward(None), False
         while at < len(rest):
             part = _PART.match(rest, at)
             if part is None:
-                self.at += found.start(2) - found.start() + at
+                self.at += match.start(2) - match.start() + at
                 expected = "{observation}, [rewards] or a label"
                 raise self.error(f"read {_shown(rest[at:])}, expected {expected}")
             seen, rewards, quoted_label, bare_label = part.groups()

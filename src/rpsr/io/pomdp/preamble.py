@@ -52,18 +52,18 @@ def read_preamble(tokens: Tokens, statements: dict[bytes, Statements]) -> Preamb
 
 def lookup(tokens: Tokens, names: tuple[str, ...]) -> Ints:
     """By word: its index among `names`, `ANY` for `*`, -2 if it is neither."""
-    found = np.full(len(tokens.words), -2, dtype=np.int64)
+    indices = np.full(len(tokens.words), -2, dtype=np.int64)
     for word, decimal in enumerate(tokens.decimals):
         if decimal is not None and tokens.words[word].isdigit() and decimal[0] < len(names):
-            found[word] = decimal[0]
+            indices[word] = decimal[0]
     for index, name in enumerate(names):
         word = tokens.id_of(name.encode())
         if word >= 0:
-            found[word] = index
+            indices[word] = index
     star = tokens.id_of(b"*")
     if star >= 0:
-        found[star] = ANY
-    return found
+        indices[star] = ANY
+    return indices
 
 
 def read_start(

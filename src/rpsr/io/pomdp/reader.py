@@ -167,24 +167,24 @@ class _Reader:
             ],
             axis=1,
         )
-        found = latest_entry(writes, cells, sizes)
+        latest = latest_entry(writes, cells, sizes)
 
         def name(edge: int) -> str:
             a, s, t = ends[edge].tolist()
             names = f"'{self.head.actions[a]}', '{self.head.states[s]}' to '{self.head.states[t]}'"
             return f"the observation row of action {names}"
 
-        given = (found >= 0).reshape(edges, -1).any(axis=1)
+        given = (latest >= 0).reshape(edges, -1).any(axis=1)
         if not given.all():
             message = f"{name(int(np.argmin(given)))} is missing"
             raise self.tokens.error(len(self.tokens.ids), message)
-        words = np.where(found >= 0, writes.word[found], -1)
+        words = np.where(latest >= 0, writes.word[latest], -1)
         kept = (words >= 0) & (self.values.floats[words] != 0)
         indptr = np.append(0, np.cumsum(kept.reshape(edges, -1).sum(axis=1)))
         rows, sums = weigh(self.n_observations, indptr, cells[kept, 3], words[kept], self.values)
 
         def place(edge: int) -> tuple[int, str]:
-            last = writes.order[found.reshape(edges, -1)[edge]].max()
+            last = writes.order[latest.reshape(edges, -1)[edge]].max()
             return int(last) // 2, name(edge)
 
         self._accept(sums, place)
@@ -199,8 +199,8 @@ class _Reader:
         cause = f"'T' and 'O' make {outcomes} outcomes (s, a, s', o) possible"
         self._allow(outcomes, cause, "T")
         cells = np.stack(dynamics.outcome_cells(*dynamics.outcome_entries()), axis=1)
-        found = latest_entry(table, cells, sizes)
-        words = np.where(found >= 0, np.append(table.word, -1)[found], -1)
+        latest = latest_entry(table, cells, sizes)
+        words = np.where(latest >= 0, np.append(table.word, -1)[latest], -1)
         used, inverse = np.unique(words, return_inverse=True)
         sign = -1 if self.head.costs else 1
         worth = [Fraction(0) if w < 0 else sign * self.tokens.fraction(w) for w in used.tolist()]

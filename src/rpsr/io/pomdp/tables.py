@@ -14,10 +14,10 @@ from math import prod
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.printable import shortened
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Ints
 from rpsr.io.statements import ANY, Entries, Shaped, Statements, shape_statements
 from rpsr.io.tokens import Tokens
+from rpsr.printable import shortened
 
 
 @dataclass(frozen=True, eq=False)

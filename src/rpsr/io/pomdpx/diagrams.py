@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from rpsr.io.pomdpx.entries import ONE, Collector
 from rpsr.io.pomdpx.scope import Kind
-from rpsr.io.printable import quoted
 from rpsr.io.statements import ANY
 from rpsr.io.xml_tree import Document, Element
+from rpsr.printable import quoted
 
 _LEAVES = ("Node", "SubDAG", "Terminal")
 
@@ -84,11 +84,11 @@ class _Diagram:
     def _value(self, element: Element, position: int) -> int:
         word = self.document.attribute(element, "val")
         axis = self.collector.axes[position]
-        found = axis.find(word)
-        if found is None:
+        value = axis.find(word)
+        if value is None:
             message = f"val: read {quoted(word)}, expected a value of {axis.identifier}"
             raise self.document.error(element, message)
-        return found
+        return value
 
     def _edges(
         self, node: Element, tested: tuple[int, ...]
@@ -108,7 +108,7 @@ class _Diagram:
         ]
 
     def _template(self, element: Element) -> Element:
-        """What a reference to a template stands for; chains of bare references are followed."""
+        """The diagram behind a reference to a template; chains of references are followed."""
         followed: set[str] = set()
         while element.tag == "SubDAG" and element.attributes.get("type") == "template":
             name = self.document.attribute(element, "idref")

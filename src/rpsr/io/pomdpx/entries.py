@@ -11,12 +11,12 @@ from functools import cached_property
 import numpy as np
 
 from rpsr.io.pomdpx.scope import Axis
-from rpsr.io.printable import quoted
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
 from rpsr.io.statements import Entries
 from rpsr.io.tokens import Tokens, parse_decimal
 from rpsr.io.weights import Values
 from rpsr.io.xml_tree import Document, Element
+from rpsr.printable import quoted
 
 Pattern = tuple[int, ...]  # the value of each axis, or ANY
 ONE = 0  # the word of the number 1

@@ -115,8 +115,8 @@ def _last_entry(table: Table, row: int) -> Element:
         return table.elements[-1] if table.elements else table.function
     cell = np.stack(np.unravel_index([row], table.sizes[:split]), axis=1)
     heads = Entries(writes.index[:, :split], writes.word, writes.order)
-    found = int(latest_entry(heads, cell, table.sizes[:split])[0])
-    return table.function if found < 0 else table.elements[int(writes.order[found]) // 2]
+    entry = int(latest_entry(heads, cell, table.sizes[:split])[0])
+    return table.function if entry < 0 else table.elements[int(writes.order[entry]) // 2]
 
 
 @dataclass(frozen=True, eq=False)

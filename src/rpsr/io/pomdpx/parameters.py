@@ -18,10 +18,10 @@ import numpy as np
 from rpsr.io.pomdpx.diagrams import read_diagram
 from rpsr.io.pomdpx.entries import ONE, Collector, Numbers, Pattern
 from rpsr.io.pomdpx.scope import Axis, Kind
-from rpsr.io.printable import quoted
 from rpsr.io.statements import ANY, Entries
 from rpsr.io.variables import Space
 from rpsr.io.xml_tree import Document, Element
+from rpsr.printable import quoted
 
 MOST_AXES = 60
 
@@ -158,11 +158,11 @@ def _pattern(
         raise document.error(instance, message)
     pattern: list[int] = []
     for number, (word, axis) in enumerate(zip(words, axes, strict=True)):
-        found = ANY if word in ("*", "-") else axis.find(word)
-        if found is None:
+        value = ANY if word in ("*", "-") else axis.find(word)
+        if value is None:
             message = f"read {quoted(word)}, expected a value of {axis.identifier}, '*' or '-'"
             raise document.error(instance, message, number)
-        pattern.append(found)
+        pattern.append(value)
     return tuple(pattern), [i for i, word in enumerate(words) if word == "-"]
 
 
@@ -191,15 +191,15 @@ def _spread(
 ) -> None:
     """Numbers for all values of the axes marked `-`."""
     sizes = [collector.axes[i].size for i in spread]
-    found = collector.numbers.read(document, table)
-    if len(found) != prod(sizes):
+    numbers = collector.numbers.read(document, table)
+    if len(numbers) != prod(sizes):
         names = " times ".join(
             f"{collector.axes[i].identifier} ({collector.axes[i].size})" for i in spread
         )
-        message = f"read {len(found)} numbers, expected {prod(sizes)}: {names}"
+        message = f"read {len(numbers)} numbers, expected {prod(sizes)}: {names}"
         raise document.error(table, message)
     collector.clear(entry, pattern)
-    words = np.array(found, dtype=np.int64)
+    words = np.array(numbers, dtype=np.int64)
     kept = np.flatnonzero(~collector.numbers.zeros()[words])
     block = np.empty((len(kept), len(pattern)), dtype=np.int64)
     block[:] = pattern

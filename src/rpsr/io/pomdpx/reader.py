@@ -21,12 +21,12 @@ from rpsr.io.pomdpx.factors import Factor, ParentValues, Product, join, read_fac
 from rpsr.io.pomdpx.parameters import Table, read_parameter
 from rpsr.io.pomdpx.rewards import read_rewards
 from rpsr.io.pomdpx.scope import NO_PARENT, Axis, Kind, Scope, read_scope
-from rpsr.io.printable import quoted
 from rpsr.io.records import Dynamics, Ints, Record, Rows
 from rpsr.io.tokens import parse_decimal
 from rpsr.io.variables import Space, Variable
 from rpsr.io.weights import rescaling_warning
 from rpsr.io.xml_tree import Document, Element, parse_xml
+from rpsr.printable import quoted
 
 OUTCOME_BYTES = 64  # of memory per transition or observation that is possible
 _PARENTS = {  # what the functions of each section may depend on
@@ -117,16 +117,16 @@ class _Reader:
         self.document.allow(2 * OUTCOME_BYTES * rows, f"{rows:,} pairs of state and action", at)
 
     def _tables(self, section: str) -> list[Table]:
-        found = self.document.root.all(section)
-        if len(found) > 1:
-            raise self.document.error(found[1], f"a second <{section}>, expected one")
+        sections = self.document.root.all(section)
+        if len(sections) > 1:
+            raise self.document.error(sections[1], f"a second <{section}>, expected one")
         function = "Func" if section == "RewardFunction" else "CondProb"
-        if not found:
+        if not sections:
             return []
-        self.document.expect(found[0], function)
-        tables = [self._table(section, element) for element in found[0].children]
+        self.document.expect(sections[0], function)
+        tables = [self._table(section, element) for element in sections[0].children]
         seen: set[str] = set()
-        for element in found[0].children:
+        for element in sections[0].children:
             for name in self.document.one(element, "Var").words():
                 if name in seen:
                     message = f"a second function of {quoted(name)}, expected one"

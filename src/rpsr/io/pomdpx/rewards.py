@@ -60,8 +60,8 @@ def read_rewards(
         for table in tables:
             sums += _look_up(document, table.at(action, scope.actions), scope, here, worth)
         amounts_of.append(sums)
-    found, index = _distinct(np.concatenate(amounts_of))
-    return _rewards(found, index if late else np.repeat(index, repeats), common)
+    distinct, index = _distinct(np.concatenate(amounts_of))
+    return _rewards(distinct, index if late else np.repeat(index, repeats), common)
 
 
 def _distinct(amounts: Integers) -> tuple[Integers, Ints]:
@@ -83,7 +83,7 @@ def _rewards(amounts: Integers, index: Ints, common: int) -> Rewards:
 def _look_up(
     document: Document, table: Table, scope: Scope, cells: Cells, worth: Integers
 ) -> Integers:
-    """What a function gives at some cells (N,)."""
+    """The values of a function at some cells (N,)."""
     sizes, count = table.sizes, len(cells.state)
     document.allow(KEY_BYTES * count, f"a reward at {count:,} outcomes", table.function)
     digits = (_values(axis, scope, cells) for axis in table.axes)
@@ -92,8 +92,8 @@ def _look_up(
         document.allow(8 * len(sizes) * count, f"a reward at {count:,} outcomes", table.function)
         entries = table.all()
         asked = np.stack(list(digits), axis=1)
-        found = latest_entry(entries, asked, sizes)
-        words = np.where(found >= 0, np.append(entries.word, -1)[found], -1)
+        latest = latest_entry(entries, asked, sizes)
+        words = np.where(latest >= 0, np.append(entries.word, -1)[latest], -1)
         return np.where(words >= 0, worth[words], 0)
     document.allow(CELL_BYTES * written, f"a reward has {written:,} cells", table.function)
     keys, words = written_cells(table.values, table.clears, sizes)

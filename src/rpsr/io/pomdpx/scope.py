@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rpsr.errors import InputError
-from rpsr.io.printable import quoted
 from rpsr.io.variables import Space, Variable
 from rpsr.io.xml_tree import Document, Element
+from rpsr.printable import quoted
 
 SEPARATORS = "_-."  # between a name and what tells its two identifiers apart
 _LETTERS = {"StateVar": "s", "ActionVar": "a", "ObsVar": "o"}  # of values that are only counted
@@ -22,7 +22,7 @@ IGNORED = "TerminalStateRewardVar"  # SARSOP reads it and does not use it
 
 
 class Kind(Enum):
-    """What an identifier stands for; the text is for messages."""
+    """The meaning of an identifier; the text is for messages."""
 
     ACTION = "an action variable"
     STATE = "a state variable before the action"
@@ -48,10 +48,10 @@ class Axis:
 
     def find(self, word: str) -> int | None:
         """The number of a value, from its name or its number; None if there is none."""
-        found = self.index.get(word)
-        if found is None and word.isascii() and word.isdecimal() and len(word) < 10:
-            found = int(word) if int(word) < self.size else None
-        return found
+        number = self.index.get(word)
+        if number is None and word.isascii() and word.isdecimal() and len(word) < 10:
+            number = int(word) if int(word) < self.size else None
+        return number
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Scope:
 
     @property
     def observations(self) -> Space:
-        """What the agent observes: the fully observed state variables, then the sensors."""
+        """The observed variables: the fully observed state variables, then the sensors."""
         seen = tuple(self.states.variables[i] for i in self.observed)
         return Space(seen + self.sensors.variables)
 
@@ -103,18 +103,18 @@ def read_scope(document: Document) -> Scope:
         declare(at, "vnameCurr", Kind.NEXT, number, variable)
     spaces: dict[str, Space] = {}
     for tag, kind in (("ActionVar", Kind.ACTION), ("ObsVar", Kind.OBSERVATION)):
-        found = [
+        variables = [
             Variable(document.attribute(at, "vname"), _values(document, at))
             for at in element.all(tag)
         ]
-        for number, (at, variable) in enumerate(zip(element.all(tag), found, strict=True)):
+        for number, (at, variable) in enumerate(zip(element.all(tag), variables, strict=True)):
             declare(at, "vname", kind, number, variable)
-        spaces[tag] = Space(tuple(found))
+        spaces[tag] = Space(tuple(variables))
     for number, at in enumerate(element.all("RewardVar")):
         reward = Variable(document.attribute(at, "vname"), ("reward",))
         declare(at, "vname", Kind.REWARD, number, reward)
-    for tag, found in (("StateVar", states), ("ActionVar", spaces["ActionVar"].variables)):
-        if not found:
+    for tag, variables in (("StateVar", states), ("ActionVar", spaces["ActionVar"].variables)):
+        if not variables:
             raise document.error(element, f"<Variable> has no <{tag}>, expected at least one")
     return Scope(
         Space(tuple(states)),

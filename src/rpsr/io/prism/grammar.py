@@ -113,7 +113,7 @@ class Item:
 
 @dataclass
 class Contents:
-    """What a file says, in its order. Commands and outcomes are parallel lists.
+    """The content of a file, in its order. Commands and outcomes are parallel lists.
 
     outcome_command: the command of each outcome; outcome_names: whether the variables of all
     outcomes are `pair`, in this order.
@@ -182,8 +182,8 @@ def _header(scanner: Scanner, contents: Contents) -> None:
 
 
 def _observables(scanner: Scanner, contents: Contents) -> None:
-    found = scanner.take(_OBSERVABLES)
-    contents.observables += found[1].replace(b",", b" ").split()
+    match = scanner.take(_OBSERVABLES)
+    contents.observables += match[1].replace(b",", b" ").split()
 
 
 def _module(scanner: Scanner, contents: Contents) -> None:
@@ -209,12 +209,12 @@ def _commands(scanner: Scanner, contents: Contents) -> None:
         contents.guards.append((name, int(value)))
         end, first = b"+", len(updates)
         while end == b"+":
-            found = outcome(text, scanner.at) or scanner.take(_OUTCOME)
-            chance, one, here, other, there, end = found.groups()
+            match = outcome(text, scanner.at) or scanner.take(_OUTCOME)
+            chance, one, here, other, there, end = match.groups()
             probabilities.append(b"1" if chance is None else chance)
             updates.append((one, int(here), other, int(there)))
             contents.outcome_at.append(scanner.at)
-            scanner.at = found.end()
+            scanner.at = match.end()
         command = len(contents.command_at) - 1
         contents.outcome_command += [command] * (len(updates) - first)
 

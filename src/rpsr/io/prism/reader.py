@@ -15,10 +15,10 @@ import numpy as np
 from rpsr.errors import InputError
 from rpsr.io.allowance import TEXT_COST, excess
 from rpsr.io.explicit import Entries, Explicit, number_actions, number_of, unused_rewards
-from rpsr.io.printable import quoted
 from rpsr.io.prism.grammar import Contents, Term, Variable, parse
 from rpsr.io.prism.scanner import Scanner
 from rpsr.io.records import Bools, Ints, Record
+from rpsr.printable import quoted
 from rpsr.showing import counted
 
 DEADLOCK = "deadlock"  # the label that Storm, too, gives to states without a command
@@ -87,7 +87,7 @@ class _Reader:
             if [seen.name] == contents.observables and state.name != seen.name:
                 return state, seen
         name = quoted(contents.observables[0].decode("utf-8", "backslashreplace"))
-        raise scanner.outside(one.at, f"the observable {name} is no variable of the module")
+        raise scanner.outside(one.at, f"the observable {name} is not a variable of the module")
 
     def _guards(self) -> list[int]:
         sources: list[int] = []

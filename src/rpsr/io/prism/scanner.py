@@ -11,8 +11,8 @@ import re
 
 from rpsr.errors import InputError
 from rpsr.io.foreign import STORM_BUILDS
-from rpsr.io.printable import quoted
 from rpsr.io.tokens import error_at
+from rpsr.printable import quoted
 
 _COMMENT = re.compile(rb"//[^\r\n]*")
 _SPACE = re.compile(rb"\s*")
@@ -34,10 +34,10 @@ class Phrase:
         """Where a text that does not match first differs, and what was expected there."""
         for step, expected in self.steps:
             at = _after(_SPACE.match(text, at))
-            found = step.match(text, at)
-            if found is None:
+            match = step.match(text, at)
+            if match is None:
                 return at, expected
-            at = found.end()
+            at = match.end()
         raise AssertionError("all steps match, so the phrase does")
 
 
@@ -51,25 +51,25 @@ class Scanner:
 
     def take(self, phrase: Phrase) -> re.Match[bytes]:
         """The phrase at this position; the position moves behind it."""
-        found = phrase.whole.match(self.text, self.at)
-        if found is None:
+        match = phrase.whole.match(self.text, self.at)
+        if match is None:
             at, expected = phrase.fault(self.text, self.at)
             raise self.outside(at, f"read {self.shown(at)}, expected {expected}")
-        self.at = found.end()
-        return found
+        self.at = match.end()
+        return match
 
     def peek(self) -> bytes:
         """The next word or mark; empty at the end of the file."""
         self.at = _after(_SPACE.match(self.text, self.at))
-        found = _WORD.match(self.text, self.at)
-        return b"" if found is None else found[0]
+        match = _WORD.match(self.text, self.at)
+        return b"" if match is None else match[0]
 
     def shown(self, at: int) -> str:
         """The word at an offset, for a message."""
-        found = _WORD.match(self.text, at)
-        if found is None:
+        match = _WORD.match(self.text, at)
+        if match is None:
             return "the end of the file"
-        return quoted(found[0].decode("utf-8", "backslashreplace"))
+        return quoted(match[0].decode("utf-8", "backslashreplace"))
 
     def error(self, at: int, message: str) -> InputError:
         """An error at an offset."""

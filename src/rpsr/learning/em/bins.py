@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.em.steps import Encoded, FittedPOMDP
+from rpsr.learning.em.fitted_pomdp import Encoded, FittedPOMDP
 
 MOST = 8  # bins of an action
 EXACT = 1e-12  # of the variance: the least Q_k / n
@@ -84,9 +84,9 @@ class Bins:
         firsts, numbers = list[Floats](), list[int]()
         for action in range(log.sizes[0]):
             mine = np.flatnonzero(log.payoff_actions == action)  # in the order of rewards
-            found, places = np.unique(payoff_of[mine], return_index=True)
+            numbers_used, places = np.unique(payoff_of[mine], return_index=True)
             firsts.append(log.payoff_rewards[mine][places])
-            numbers.append(int(min(found, default=0)))
+            numbers.append(int(min(numbers_used, default=0)))
         return Bins(tuple(firsts), np.array(numbers, dtype=np.int64))
 
     def unbinned(self, parameters: FittedPOMDP, log: Encoded) -> FittedPOMDP:
@@ -146,13 +146,13 @@ def least_squares_cuts(weight: Floats, first: Floats, second: Floats) -> list[tu
     squares = np.full(some.shape, np.inf)
     squares[some] = within[2][some] - within[1][some] ** 2 / within[0][some]
     best, begins = squares[0], [np.zeros(len(weight) + 1, dtype=np.int64)]
-    found: list[tuple[float, Ints]] = []
+    cuts: list[tuple[float, Ints]] = []
     for _ in range(min(MOST, len(weight))):
         cut = [len(weight)]
         for begin in reversed(begins):
             cut.insert(0, int(begin[cut[0]]))
-        found.append((max(float(best[-1]), 0.0), np.array(cut[:-1])))
+        cuts.append((max(float(best[-1]), 0.0), np.array(cut[:-1])))
         step = best[:, None] + squares
         begins.append(step.argmin(axis=0))
         best = step.min(axis=0)
-    return found
+    return cuts

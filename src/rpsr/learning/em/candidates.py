@@ -8,7 +8,7 @@ import numpy as np
 
 from rpsr.io.records import Floats
 from rpsr.learning.caution import Caution
-from rpsr.learning.em.steps import FittedPOMDP
+from rpsr.learning.em.fitted_pomdp import FittedPOMDP
 from rpsr.learning.findings import FittedSize
 from rpsr.models.pomdp import POMDP
 
@@ -16,7 +16,7 @@ SAME = 1e-3  # in standard deviations: POMDPs of one size with closer mean score
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Scored:
     """A fitted POMDP and the log-likelihoods (N,) of episodes."""
 
     scores: Floats
@@ -27,7 +27,7 @@ class Found:
         """The log-likelihood of an episode."""
         return float(self.scores.mean())
 
-    def same_as(self, other: Found) -> bool:
+    def same_as(self, other: Scored) -> bool:
         """Whether both count as the same POMDP, by their sizes and scores."""
         apart = abs(self.mean - other.mean)
         return self.fitted.size == other.fitted.size and apart <= SAME * float(self.scores.std())
@@ -66,21 +66,21 @@ def difference(best: Floats, scores: Floats) -> tuple[float, float]:
     return float(behind.mean()), max(float(behind.std() / np.sqrt(len(behind))), 1 / len(behind))
 
 
-def choose_number_of_states(found: list[Found], keep: int) -> list[Found]:
+def choose_number_of_states(candidates: list[Scored], keep: int) -> list[Scored]:
     """The POMDPs within one standard error of the best, at most `keep`, the fewest states first.
 
     Several starts often end in the same POMDP; it is chosen once.
     """
-    best = max(found, key=lambda one: one.mean)
-    behind = [difference(best.scores, one.scores) for one in found]
-    near = [one for one, (by, stderr) in zip(found, behind, strict=True) if by <= stderr]
+    best = max(candidates, key=lambda one: one.mean)
+    behind = [difference(best.scores, one.scores) for one in candidates]
+    near = [one for one, (by, stderr) in zip(candidates, behind, strict=True) if by <= stderr]
     return distinct(sorted(near, key=lambda one: (one.fitted.size, -one.mean)))[:keep]
 
 
-def distinct(found: list[Found]) -> list[Found]:
+def distinct(candidates: list[Scored]) -> list[Scored]:
     """The list without repetitions of the same POMDP."""
-    kept: list[Found] = []
-    for one in found:
+    kept: list[Scored] = []
+    for one in candidates:
         if not any(one.same_as(other) for other in kept):
             kept.append(one)
     return kept

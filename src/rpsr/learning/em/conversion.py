@@ -9,7 +9,7 @@ import numpy as np
 from rpsr.errors import ModelError
 from rpsr.io.records import Floats
 from rpsr.learning.caution import Caution, known_share, worst
-from rpsr.learning.em.steps import FittedPOMDP
+from rpsr.learning.em.fitted_pomdp import FittedPOMDP
 from rpsr.learning.ends import final_names
 from rpsr.logs.trajectories import Trajectories
 from rpsr.models.domain import Simplex
@@ -21,7 +21,7 @@ from rpsr.predictive import rpsr
 
 @dataclass(frozen=True)
 class Facts:
-    """What models need of a log: its names, the range of its rewards, and its longest episode.
+    """Facts of a log for models: its names, the range of its rewards, its longest episode.
 
     size: the numbers of episodes and of steps. final: the observations at ends of tasks alone.
     """
@@ -74,10 +74,10 @@ def as_pomdp(
 
 def known(parameters: FittedPOMDP, enough: float) -> Floats:
     """The share from 0 to 1 to which each action is known in each state, by visits, (A, S)."""
-    found = known_share(parameters.visits, enough)
+    shares = known_share(parameters.visits, enough)
     if parameters.end >= 0:
-        found[:, parameters.end] = 1.0
-    return found
+        shares[:, parameters.end] = 1.0
+    return shares
 
 
 def caution_of(

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 from rpsr.errors import InputError
 
 if TYPE_CHECKING:
-    from rpsr.learning.em.accelerator import Resident
-    from rpsr.learning.em.steps import Encoded
+    from rpsr.learning.em.fitted_pomdp import Encoded
+    from rpsr.learning.em.jax_kernels import Resident
 
 Device = Literal["auto", "cpu", "gpu"]
 LARGE = 200_000  # steps: on a smaller log, a GPU gains little
@@ -45,7 +45,7 @@ def resident(log: Encoded) -> Resident | None:
     pays = log.device == "auto" and len(log.steps) >= LARGE and _plugged() and has_gpu()
     if not (pays or log.device == "gpu"):
         return None
-    from rpsr.learning.em.accelerator import Resident
+    from rpsr.learning.em.jax_kernels import Resident
 
     return Resident(log.steps, log.offsets, log.terminated)
 

@@ -4,11 +4,11 @@
 2. POMDPs with more states than necessary are started at random, with one main observation per
    state, and with a memory of an observation (`starts`). The best of each size are fitted.
 3. Their states are merged one by one (`merge`). Each size on the way down is a candidate.
-4. The held-out likelihood of observations and rewards chooses: the smallest candidate within one
-   standard error of the best.
+4. The held-out likelihood of observations and rewards (of observations alone in the family 'none')
+   chooses: the smallest candidate within one standard error of the best.
 5. If the chosen one has about as many states as the largest start, larger starts follow
    (`growth`). Then a state of the chosen one is split (`split`), and steps 3 and 4 are repeated,
-   while the choice changes.
+   while the choice changes. If it has grown by splits, larger starts may follow again.
 6. The chosen candidates are fitted to all episodes, at the end without priors, which help the
    search but bias its result.
 
@@ -33,16 +33,26 @@ from rpsr.learning.caution import ENOUGH
 from rpsr.learning.em.bins import binned
 from rpsr.learning.em.candidates import (
     Candidate,
-    Found,
+    Scored,
     choose_number_of_states,
     difference,
     distinct,
 )
 from rpsr.learning.em.conversion import Facts, as_pomdp, as_rpsr, caution_of
 from rpsr.learning.em.devices import Device, check_device
-from rpsr.learning.em.growth import FACTOR, Rounds, grown
+from rpsr.learning.em.fitted_pomdp import (
+    Encoded,
+    FittedPOMDP,
+    Log,
+    Prior,
+    improve,
+    iterate,
+    likelihoods,
+)
+from rpsr.learning.em.growth import FACTOR, Rounds, doubled, grown
 from rpsr.learning.em.merge import descend
-from rpsr.learning.em.partitions import Views
+from rpsr.learning.em.partitioned_log import Views
+from rpsr.learning.em.reward_families import RewardFamily
 from rpsr.learning.em.settings import RANGES, Choosing, Fitting, Search
 from rpsr.learning.em.split import best_split
 from rpsr.learning.em.starts import (
@@ -51,18 +61,8 @@ from rpsr.learning.em.starts import (
     remembering_start,
     worth_remembering,
 )
-from rpsr.learning.em.steps import (
-    Encoded,
-    FittedPOMDP,
-    Log,
-    Prior,
-    RewardFamily,
-    improve,
-    iterate,
-    likelihoods,
-)
 from rpsr.learning.findings import Findings
-from rpsr.learning.hyperparameters import (
+from rpsr.learning.parameter_checks import (
     AUTO,
     DISCOUNT,
     FROM_0,
@@ -87,11 +87,12 @@ class EMRPSR(Estimator):
     """An R-PSR learned by EM.
 
     `fit` sets `pomdp_`, the fitted POMDP, whose belief model is `fitted_`; `model_`, the R-PSR to
-    plan on; and `candidates_`, of which these are the first.
+    plan on; `candidates_`, of which these are the first; and `reward_family_`.
 
     discount: of the model. states: the number of states, or 'auto', by held-out episodes. rewards:
-    their family; 'auto' is categorical if there are few values, else Gaussian; 'none' learns states
-    from observations alone. search, fitting, choosing: see `settings`. enough: a number of visits
+    their family; 'none' learns states from observations alone; 'auto' is that if the log's rewards
+    are a function of action and observation (`reward_families`), else categorical if there are few
+    values, else Gaussian. search, fitting, choosing: see `settings`. enough: a number of visits
     that is always enough for an action in a state to be known. seed: the random seed. device: where
     EM runs, 'cpu', 'gpu' (the extra `gpu`) or 'auto', a GPU for a large log if there is one; a log
     in partitions runs on the CPU. time_limit: seconds, after which no larger number of states is
@@ -123,6 +124,8 @@ class EMRPSR(Estimator):
     time_limit: float | None = None
     progress: Callable[[str], None] | None = None
     untried_: int = field(init=False, repr=False)
+    _unsplit: bool = field(init=False, repr=False)
+    reward_family_: RewardFamily = field(init=False, repr=False)
     candidates_: tuple[Candidate, ...] = field(init=False, repr=False)
     pomdp_: POMDP = field(init=False, repr=False)
     _models: list[LinearModel] = field(init=False, repr=False)
@@ -130,10 +133,11 @@ class EMRPSR(Estimator):
     _largest: Candidate = field(init=False, repr=False)
 
     def learn(self, log: PreparedLog) -> None:
-        """Learn from episodes with rewards; of a stream, a sample is searched (`partitions`)."""
+        """Learn from episodes with rewards; a stream is searched by a sample (`search_sample`)."""
         check_device(self.device)
         views = Views.of(log, self.rewards, self.seed, self.device)
         encoded, facts = views.encoded, views.facts
+        self.reward_family_ = encoded.family
         episodes = views.sample.episodes
         rng = np.random.default_rng(self.seed)
         order = rng.permutation(episodes)
@@ -144,21 +148,24 @@ class EMRPSR(Estimator):
         probe = coarse.select(np.sort(order[kept_out : kept_out + self.search.probe]))
         parts = probe, training, held_out
         rounds = Rounds(self.search.most, self.time_limit)
-        found: list[Found] = []
+        candidates: list[Scored] = []
         for start in self._starts(probe, training, rng):
-            found += self._way_down(start, training, held_out)
-        if self.states == "auto":
-            found = self._larger(found, rounds, *parts, rng)
-        self.untried_ = rounds.untried
-        found = self._way_up(found, *parts, rng)
-        best = max(found, key=lambda one: one.mean)
-        most = max(one.fitted.size for one in found)
+            candidates += self._way_down(start, training, held_out)
+        rounds.end()
+        candidates = self._way_up(
+            self._larger(candidates, rounds, *parts, rng), rounds, *parts, rng
+        )
+        while len(larger := self._larger(candidates, rounds, *parts, rng)) > len(candidates):
+            candidates = self._way_up(larger, rounds, *parts, rng)
+        self.untried_, self._unsplit = rounds.untried, rounds.unsplit
+        best = max(candidates, key=lambda one: one.mean)
+        most = max(one.fitted.size for one in candidates)
         self._at_largest = most if self.states == "auto" and best.fitted.size == most else None
-        near = choose_number_of_states(found, len(found))
-        refitted: dict[Found, Found] = {}
+        near = choose_number_of_states(candidates, len(candidates))
+        refitted: dict[Scored, Scored] = {}
         for one in near[: self.choosing.keep]:
             fitted = self._refitted(*views.to_fit(one.fitted, payoff_of))
-            refitted[Found(views.likelihoods(fitted), fitted)] = one
+            refitted[Scored(views.likelihoods(fitted), fitted)] = one
         self.candidates_ = tuple(
             self._candidate(one.fitted, refitted[one], best, facts)
             for one in distinct(list(refitted))
@@ -178,17 +185,24 @@ class EMRPSR(Estimator):
         """The results: the candidates, the chosen one first, and rarely tried actions."""
         first = self.candidates_[0]
         end = " and the end" if first.fitted.end >= 0 else ""
-        more = (
-            f"; held-out episodes ask for more, and the time limit left no time for {self.untried_}"
-            if self.untried_
+        more = ""
+        if self.untried_:
+            more = "; held-out episodes ask for more, and the time limit left no time for "
+            more += str(self.untried_)
+        elif self._unsplit:
+            more = "; the time limit left no time to split states"
+        alone = (
+            "; observations determine the rewards, so states were learned from observations alone"
+            if self.rewards == "auto" and self.reward_family_ == "none"
             else ""
         )
         return Findings(
             rank=self.rank_,
-            origin=f"the fitted POMDP has {counted(first.states, 'state')}{end}{more}",
+            origin=f"the fitted POMDP has {counted(first.states, 'state')}{end}{alone}{more}",
             candidates=tuple(one.summary for one in self.candidates_),
             at_largest=self._at_largest,
             caution=self.caution_,
+            reward_family=self.reward_family_,
         )
 
     def _refitted(self, fitted: FittedPOMDP, log: Log) -> FittedPOMDP:
@@ -198,7 +212,7 @@ class EMRPSR(Estimator):
         return iterate(fitted, log, Prior(NO_PRIOR), self.fitting.polishing)
 
     def _candidate(
-        self, fitted: FittedPOMDP, before: Found, best: Found, facts: Facts
+        self, fitted: FittedPOMDP, before: Scored, best: Scored, facts: Facts
     ) -> Candidate:
         caution = caution_of(fitted, facts, self.discount, self.enough)
         behind, stderr = difference(best.scores, before.scores)
@@ -244,7 +258,7 @@ class EMRPSR(Estimator):
         rng: np.random.Generator,
         smaller: FittedPOMDP | None = None,
     ) -> list[FittedPOMDP]:
-        """The best starts of a size; every other one is random, or a smaller POMDP grown."""
+        """The best starts of a size; every other one is random, or from a smaller POMDP."""
         plain = Prior(self.fitting.prior)
         tried: list[tuple[float, int, FittedPOMDP]] = []
         for number in range(self.search.starts):
@@ -252,76 +266,84 @@ class EMRPSR(Estimator):
                 start = observation_start(probe, states, rng)
             elif smaller is None:
                 start = random_start(probe, states, rng)
+            elif 2 * smaller.size <= self.search.most:
+                start = doubled(smaller, probe, plain, rng)
             else:
                 start = grown(smaller, states, probe, plain, rng)
             fitted = iterate(start, probe, plain, self.search.probing)
             fitted, likelihood = improve(fitted, probe, plain)
             tried.append((-likelihood, number, fitted))
-            self._tell(f"start of {states} states")
+            self._tell(f"start of {start.size} states")
         tried.sort(key=lambda trial: trial[:2])
         return [fitted for _, _, fitted in tried[: self.search.descents]]
 
-    def _way_down(self, start: FittedPOMDP, training: Encoded, held_out: Encoded) -> list[Found]:
+    def _way_down(self, start: FittedPOMDP, training: Encoded, held_out: Encoded) -> list[Scored]:
         """The fit from one start, then smaller ones until they are much worse (`LOST`)."""
         sparse = Prior(self.fitting.prior, self.fitting.sparsity)
         fitted = iterate(start, training, Prior(self.fitting.prior), self.fitting.iterations)
-        found = [Found(likelihoods(fitted, held_out), fitted)]
-        best = found[0].scores
+        candidates = [Scored(likelihoods(fitted, held_out), fitted)]
+        best = candidates[0].scores
         for smaller in descend(fitted, training, sparse):
             scores = likelihoods(smaller, held_out)
-            found.append(Found(scores, smaller))
+            candidates.append(Scored(scores, smaller))
             self._tell(f"{smaller.size} states")
             best = max(best, scores, key=lambda array: float(array.mean()))
             behind, stderr = difference(best, scores)
-            lost = behind > LOST * stderr and len(found) > FEWEST_MERGES
+            lost = behind > LOST * stderr and len(candidates) > FEWEST_MERGES
             if lost if self.states == "auto" else smaller.size <= self.states:
                 break
-        return found
+        return candidates
 
     def _larger(
         self,
-        found: list[Found],
+        candidates: list[Scored],
         rounds: Rounds,
         probe: Encoded,
         training: Encoded,
         held_out: Encoded,
         rng: np.random.Generator,
-    ) -> list[Found]:
+    ) -> list[Scored]:
         """All candidates, with those of larger starts, while held-out episodes ask for them."""
-        tried = max(one.fitted.size for one in found)
-        while size := rounds.next_size(found, tried):
+        tried = max(one.fitted.size for one in candidates)
+        while self.states == "auto" and (size := rounds.next_size(candidates, tried)):
             self._tell(rounds.begin(size, tried))
-            best = max(found, key=lambda one: one.mean).fitted
+            best = max(candidates, key=lambda one: one.mean).fitted
             for start in self._tried(probe, size, rng, best):
-                found = found + self._way_down(start, training, held_out)
+                candidates = candidates + self._way_down(start, training, held_out)
+            rounds.end()
             tried = size
-        return found
+        return candidates
 
     def _way_up(
         self,
-        found: list[Found],
+        candidates: list[Scored],
+        rounds: Rounds,
         probe: Encoded,
         training: Encoded,
         held_out: Encoded,
         rng: np.random.Generator,
-    ) -> list[Found]:
+    ) -> list[Scored]:
         """All candidates, with those from splits of the chosen one, while the choice changes."""
-        found = self._allowed(found)
-        best = choose_number_of_states(found, 1)[0]
+        candidates = self._allowed(candidates)
+        best = choose_number_of_states(candidates, 1)[0]
         for _ in range(self.search.largest):  # few rounds in practice; this bounds them
             if best.fitted.size >= self.search.largest:
                 break
+            many = self.states == "auto" and best.fitted.size >= max(self.search.sizes)
+            if many and rounds.left() <= 0:
+                rounds.unsplit = True
+                break
             larger = best_split(best.fitted, probe, Prior(self.fitting.prior), rng)
             self._tell(f"split into {larger.size} states")
-            found += self._allowed(self._way_down(larger, training, held_out))
-            before, best = best, choose_number_of_states(found, 1)[0]
+            candidates += self._allowed(self._way_down(larger, training, held_out))
+            before, best = best, choose_number_of_states(candidates, 1)[0]
             if best.same_as(before):
                 break
-        return found
+        return candidates
 
-    def _allowed(self, found: list[Found]) -> list[Found]:
+    def _allowed(self, candidates: list[Scored]) -> list[Scored]:
         """All candidates, or those with the requested number of states."""
-        return [one for one in found if self.states in ("auto", one.fitted.size)]
+        return [one for one in candidates if self.states in ("auto", one.fitted.size)]
 
     def models(self) -> list[LinearModel]:
         """The R-PSRs of all candidates, the chosen one first."""
@@ -335,12 +357,10 @@ class EMRPSR(Estimator):
         """
         views = Views.of(log, self.rewards, self.seed)
         rng, n = np.random.default_rng(seed), views.sample.episodes
-        samples = [
-            views.selected(np.sort(rng.integers(n, size=n))) for _ in range(refits)
-        ]  # the same for all candidates
         families: list[Family] = []
         chosen = [self.candidates_[0], self._largest, *self.candidates_[1:]]
         for candidate in list(dict.fromkeys(chosen))[:most]:
+            samples = [views.selected(np.sort(rng.integers(n, size=n))) for _ in range(refits)]
             again = [
                 iterate(candidate.fitted, sample, Prior(NO_PRIOR), AGAIN) for sample in samples
             ]

@@ -15,7 +15,7 @@ import numpy as np
 from rpsr.io.records import Floats
 
 if TYPE_CHECKING:
-    from rpsr.learning.em.steps import Encoded
+    from rpsr.learning.em.fitted_pomdp import Encoded
 
 VARIANCE_FLOOR = 1e-4  # of the variance of all rewards
 TINY_SCALE = 1e-12

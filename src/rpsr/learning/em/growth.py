@@ -3,10 +3,15 @@
 The search of `EMRPSR` starts from a few numbers of states. If the POMDP that held-out episodes
 choose has about as many as the largest start (`FULL`), the system may have more. Then rounds with
 `FACTOR` times as many states follow. Half of the starts of a round have one main observation per
-state; the other half continue from the best POMDP so far, with its most visited states split. The
-rounds end when a round is not chosen, at `Search.most` states, or when the next round would take
-longer than the time limit leaves: its cost is about that of the last one times `FACTOR`^2, and is
+state; the other half continue from the best POMDP so far: two copies of it (`doubled`), or, if
+these have too many states, itself with its most visited states split (`grown`). The rounds end when
+a round is not chosen, at `Search.most` states, or when the next round would take longer than the
+time limit leaves: its cost grows with the square of the states of its largest start, and is
 reported before it is paid.
+
+A POMDP with too few states often lacks something that lasts: which of two floors the system is on,
+or its direction. Splitting one state has no gradient towards it, because what one state remembers
+is lost in the next one. With copies, every state remembers which copy it is in.
 """
 
 from __future__ import annotations
@@ -16,12 +21,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rpsr import deadline
-from rpsr.learning.em.candidates import Found, choose_number_of_states
+from rpsr.learning.em.candidates import Scored, choose_number_of_states
+from rpsr.learning.em.fitted_pomdp import Encoded, FittedPOMDP, Prior, counts_of, maximise
+from rpsr.learning.em.merge import merged
 from rpsr.learning.em.split import split
-from rpsr.learning.em.steps import Encoded, FittedPOMDP, Prior, counts_of, maximise
 
 FULL = 0.85  # of the largest start: a POMDP with as many states may need more
 FACTOR = 1.5  # from one round to the next
+LEAK = 0.01  # of the moves of two copies, from one to the other
+SHAPE = 5.0  # of the gamma distribution of mean 1 by which the counts of copies differ
 
 
 @dataclass
@@ -30,24 +38,34 @@ class Rounds:
 
     most: the largest number of states. limit: seconds for all rounds and the search before them;
     None is no limit. untried: the next number of states, if the limit left no time for it; else 0.
+    unsplit: whether the limit left no time to split states.
     """
 
     most: int
     limit: float | None
     untried: int = 0
+    unsplit: bool = False
     _began: float = field(default_factory=lambda: deadline.now())
     _last: float = field(default_factory=lambda: deadline.now())
+    _took: float = 0.0
+    _cost: float = 0.0
+    _widest: int = 0  # the most states of a start in the last round
+    _next: int = 0  # and in the next one
 
-    def next_size(self, found: list[Found], tried: int) -> int:
+    def next_size(self, candidates: list[Scored], tried: int) -> int:
         """The number of states of the next round, or 0 if there is none.
 
-        found: all candidates. tried: the most states of a start so far.
+        candidates: all of them. tried: the most states of a start so far, copies left out.
         """
-        chosen = choose_number_of_states(found, 1)[0].fitted.size
+        self.untried = 0
+        chosen = choose_number_of_states(candidates, 1)[0].fitted.size
         size = min(round(FACTOR * tried), self.most)
         if chosen < FULL * tried or size <= tried:
             return 0
-        if self.limit is not None and self.cost(size / tried) > self.left():
+        copies = 2 * max(candidates, key=lambda one: one.mean).fitted.size
+        self._next = max(size, copies) if copies <= self.most else size
+        self._cost = self._took * (self._next / (self._widest or tried)) ** 2
+        if self._cost > self.left():
             self.untried = size
             return 0
         return size
@@ -56,15 +74,15 @@ class Rounds:
         """The seconds that the limit leaves."""
         return np.inf if self.limit is None else self.limit - (deadline.now() - self._began)
 
-    def cost(self, ratio: float) -> float:
-        """The estimated seconds of a round with `ratio` times the states of the last one."""
-        return (deadline.now() - self._last) * ratio**2
+    def end(self) -> None:
+        """Stop the clock of a round, or of the search before all rounds."""
+        self._took, self._widest = deadline.now() - self._last, self._next
 
     def begin(self, size: int, tried: int) -> str:
         """Start the clock of a round; a line that says what it will cost."""
         words = (
-            f"{tried} states are too few by held-out episodes: trying {size}, about "
-            f"{self.cost(size / tried):.0f} s"
+            f"held-out episodes ask for more than {tried} states: trying {size}, which takes about "
+            f"{self._cost:.0f} s"
         )
         self._last = deadline.now()
         return words
@@ -82,3 +100,16 @@ def grown(
             visits[end] = -1.0
         counts = split(counts, int(visits.argmax()), rng)
     return maximise(log, counts, prior, end)
+
+
+def doubled(
+    parameters: FittedPOMDP, log: Encoded, prior: Prior, rng: np.random.Generator
+) -> FittedPOMDP:
+    """Two copies of a POMDP that differ at random, with few moves between them, and one end."""
+    (start, moves, emissions, payoffs), _ = counts_of(parameters, log)
+    stays = np.array([[1 - LEAK, LEAK], [LEAK, 1 - LEAK]])
+    counted = [np.tile(start, 2), np.kron(stays, moves), np.tile(emissions, 2), np.tile(payoffs, 2)]
+    counts = [rng.gamma(SHAPE, 1 / SHAPE, row.shape) * row / 2 for row in counted]
+    if parameters.end >= 0:
+        counts = merged(counts, parameters.end, parameters.end + parameters.states)
+    return maximise(log, counts, prior, parameters.end)

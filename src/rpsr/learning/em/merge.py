@@ -27,7 +27,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rpsr.io.records import Floats
-from rpsr.learning.em.steps import (
+from rpsr.learning.em.fitted_pomdp import (
     Encoded,
     FittedPOMDP,
     Prior,

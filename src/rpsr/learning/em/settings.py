@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rpsr.learning.hyperparameters import (
+from rpsr.learning.parameter_checks import (
     FROM_0,
     FROM_1,
     NOT_NEGATIVE,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Floats
-from rpsr.learning.em.steps import (
+from rpsr.learning.em.fitted_pomdp import (
     Encoded,
     FittedPOMDP,
     Prior,
@@ -40,8 +40,8 @@ def best_split(
         if state != parameters.end
     ]
     for iterations, kept in ((QUICK, KEPT), (LONGER, 1)):
-        tried = [iterate(each, log, prior, iterations) for each in tried]
-        worth = [float(likelihoods(each, log).sum()) for each in tried]
+        tried = [iterate(pomdp, log, prior, iterations) for pomdp in tried]
+        worth = [float(likelihoods(pomdp, log).sum()) for pomdp in tried]
         tried = [tried[i] for i in np.argsort(-np.array(worth), kind="stable")[:kept]]
     return tried[0]
 

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.em.steps import TINY_SCALE, Encoded, FittedPOMDP, Prior, maximise
+from rpsr.learning.em.fitted_pomdp import TINY_SCALE, Encoded, FittedPOMDP, Prior, maximise
 
 VISITS = 20.0  # pseudo-counts of a random start, per state and action
 MOST_COMMON = 24  # observations, of which any two are tried for a memory

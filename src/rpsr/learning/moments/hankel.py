@@ -35,7 +35,7 @@ from rpsr.learning.moments.kernels import (
     WEIGHT,
     WEIGHT2,
 )
-from rpsr.learning.moments.sums import Moments
+from rpsr.learning.moments.moments import Moments
 from rpsr.learning.moments.survey import Word
 from rpsr.learning.moments.window_plan import WindowPlan
 

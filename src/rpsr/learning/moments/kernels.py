@@ -3,8 +3,9 @@
 Both add integers, so that the sum over a log does not depend on its division into parts or their
 order. Each kernel has its plain Python version as `.py_func`, the oracle of its tests.
 
-A pair is a * O + o, a word a sequence of pairs. Vocabularies are tries, children (nodes, A * O),
-with -1 where there is none and the empty word as node 0; histories grow backwards in time.
+An interaction is a * O + o, a word a sequence of these. Vocabularies are tries, children
+(nodes, A * O), with -1 where there is none and the empty word as node 0; histories grow backwards
+in time.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ WEIGHT, REWARD, REWARD2, WEIGHT2 = range(4)  # the sums of an action: w, w r, w 
 
 
 @njit(cache=True)
-def count_contexts(actions: Ints, pairs: Ints, offsets: Ints, n_pairs: int, tables: Ints) -> None:
-    """Count each (context, action) that occurs, for contexts of the last 0, 1, 2, ... pairs.
+def count_contexts(
+    actions: Ints, interactions: Ints, offsets: Ints, n_interactions: int, tables: Ints
+) -> None:
+    """Count each (context, action) that occurs, for contexts of the last 0, 1, 2, ... interactions.
 
-    tables (lengths, rows, A): row `code` of table k counts the actions after the word of k pairs
-    with that code, its first pair being the highest digit in base A * O.
+    tables (lengths, rows, A): row `code` of table k counts the actions after the word with that
+    code, its first interaction being the highest digit in base A * O.
     """
     for episode in range(len(offsets) - 1):
         first = offsets[episode]
@@ -36,8 +39,8 @@ def count_contexts(actions: Ints, pairs: Ints, offsets: Ints, n_pairs: int, tabl
                 tables[k, code, actions[t]] += 1
                 if t - k - 1 < first:
                     break
-                code += pairs[t - k - 1] * digit
-                digit *= n_pairs
+                code += interactions[t - k - 1] * digit
+                digit *= n_interactions
 
 
 @njit(cache=True)
@@ -114,17 +117,17 @@ def add_windows(
 ) -> int:
     """Add the windows of a log to `nodes` (U, H) and `stats` (Z, A, H, 4); how many there were.
 
-    columns: actions (L,), pairs (L,), rewards (L,) within [-1, 1], weights (L,), and shares (L,),
+    columns (L,) each: actions, interactions, rewards within [-1, 1], weights, and shares,
     the weights of windows by their first step (`censoring`). A window at t needs steps t to
     t + depth, where depth is the longest word of the trie `children` (U, A * O), unless the episode
     terminated: then its last observation repeats, with the reward `nothing`.
     History features: 0 is always on, 1 at the first step of an episode; others are the nodes of
-    the trie `past`, node k being feature k + 1, if the last pairs (anchored: all pairs since the
+    the trie `past`, node k being feature k + 1, if the last interactions (anchored: all since the
     start) are that word. rows (U,): the row of each word in `stats`, or -1.
     """
-    actions, pairs, rewards, weights, shares = columns
+    actions, interactions, rewards, weights, shares = columns
     n_observations = children.shape[1] // stats.shape[1]
-    found = 0
+    counted = 0
     features = np.zeros(16, dtype=np.int64)
     for episode in range(len(offsets) - 1):
         first, last = offsets[episode], offsets[episode + 1]
@@ -133,7 +136,7 @@ def add_windows(
             share = shares[t]
             if share == 0.0:
                 continue
-            found += 1
+            counted += 1
             active = 1  # features[0] = 0, the constant
             if t == first:
                 features[active] = 1
@@ -141,7 +144,7 @@ def add_windows(
             node = 0
             back = t - 1
             while back >= first:
-                node = past[node, pairs[back]]
+                node = past[node, interactions[back]]
                 if node < 0 or active == len(features):
                     break
                 if back == first or not anchored:
@@ -153,7 +156,7 @@ def add_windows(
             weight = 1.0
             for k in range(depth + 1):
                 if t + k == last:
-                    seen = pairs[last - 1] % n_observations
+                    seen = interactions[last - 1] % n_observations
                     after = (seen, nothing, on, children, rows, nodes, stats)
                     _add_end(node, weight, share, depth - k, *after)
                     break
@@ -166,7 +169,7 @@ def add_windows(
                     _add_reward(stats[row, actions[t + k]], on, weight, share, rewards[t + k])
                 if k == depth:
                     break
-                node = children[node, pairs[t + k]]
+                node = children[node, interactions[t + k]]
                 if node < 0:
                     break
-    return found
+    return counted

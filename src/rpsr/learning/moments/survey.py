@@ -22,13 +22,14 @@ from rpsr.learning.propensities import (
     Weights,
     shrunk,
     shrunk_policy,
+    unseen_case,
     unseen_share,
 )
 from rpsr.logs import Trajectories
 from rpsr.logs.parts import few_long
 from rpsr.logs.trajectories import no_rewards
 
-Word = tuple[int, ...]  # interactions, as pairs a * O + o
+Word = tuple[int, ...]  # of interactions, each the number a * O + o
 LARGEST_TABLE = 2**22  # counts of contexts of one length
 
 
@@ -40,16 +41,20 @@ class Survey:
     ) -> None:
         self.action_names = action_names
         self.observation_names = observation_names
-        n_actions, n_pairs = len(action_names), len(action_names) * len(observation_names)
-        while longest > 1 and n_pairs**longest * n_actions > LARGEST_TABLE:
+        n_actions, n_interactions = len(action_names), len(action_names) * len(observation_names)
+        while longest > 1 and n_interactions**longest * n_actions > LARGEST_TABLE:
             longest -= 1
         self.longest = longest
-        self.tables: Ints = np.zeros((longest + 1, n_pairs**longest, n_actions), dtype=np.int64)
+        self.tables: Ints = np.zeros(
+            (longest + 1, n_interactions**longest, n_actions), dtype=np.int64
+        )
         self.rewards = (np.inf, -np.inf)  # the smallest and the largest
         self.has_rewards = True
         self.has_propensities = True
         self.episodes = 0
-        self.final: Ints = np.zeros(n_pairs, dtype=np.int64)  # how often a task ended at each pair
+        self.final: Ints = np.zeros(
+            n_interactions, dtype=np.int64
+        )  # how often a task ended at each interaction
         self._cut: Counter[int] = Counter()  # how many recordings of each length were cut off,
         self._ended: Counter[int] = Counter()  # and after how many steps tasks ended
         self._logged = Weights()
@@ -68,9 +73,9 @@ class Survey:
     def add(self, log: Trajectories) -> None:
         """Add a chunk of the log."""
         n_actions, n_observations = len(self.action_names), len(self.observation_names)
-        pairs = log.actions * n_observations + log.observations
-        n_pairs = n_actions * n_observations
-        count_contexts(log.actions, pairs, log.offsets, n_pairs, self.tables)
+        interactions = log.actions * n_observations + log.observations
+        n_interactions = n_actions * n_observations
+        count_contexts(log.actions, interactions, log.offsets, n_interactions, self.tables)
         if log.rewards is None:
             self.has_rewards = False
         else:
@@ -84,7 +89,7 @@ class Survey:
         else:
             self._logged.add(log.propensities, n_actions)
         self.episodes += log.episodes
-        self.final += np.bincount(pairs[log.ends], minlength=n_pairs)
+        self.final += np.bincount(interactions[log.ends], minlength=n_interactions)
         over = log.terminated & (log.lengths > 0)
         self._ended.update(log.lengths[over].tolist())
         self._cut.update(log.lengths[~over].tolist())
@@ -157,7 +162,16 @@ class Survey:
         never = tuple(
             name for name, times in zip(self.action_names, taken, strict=True) if not times
         )
-        return Overlap(weights.smallest, weights.effective, unseen_share(self.follows), never)
+        share, case = unseen_share(self.follows), unseen_case(self.follows)
+        return Overlap(weights.smallest, weights.effective, share, never, self._named(case))
+
+    def _named(self, case: tuple[int, int] | None) -> tuple[str, ...]:
+        """An action, and the action and observation before it, by name."""
+        if case is None:
+            return ()
+        action, observation = divmod(case[0], len(self.observation_names))
+        before = self.action_names[action], self.observation_names[observation]
+        return self.action_names[case[1]], *before
 
     @property
     def follows(self) -> Ints:
@@ -182,8 +196,8 @@ class Survey:
 
     def counts(self, length: int) -> Ints:
         """How often each word of `length` interactions was followed by an action, (contexts,)."""
-        n_pairs = len(self.action_names) * len(self.observation_names)
-        return self.tables[length, : n_pairs**length].sum(axis=1)
+        n_interactions = len(self.action_names) * len(self.observation_names)
+        return self.tables[length, : n_interactions**length].sum(axis=1)
 
     def frequent(self, length: int, most: int, final: bool = False) -> list[Word]:
         """The most frequent words of up to `length` interactions, `most` per length, `()` first.
@@ -193,13 +207,13 @@ class Survey:
         A word never comes before its parts: these are at least as frequent, except at ends of
         episodes, so ties and ends are resolved by adding parts first.
         """
-        n_pairs = len(self.action_names) * len(self.observation_names)
+        n_interactions = len(self.action_names) * len(self.observation_names)
         ranked: list[tuple[int, int, Word]] = []
         for k in range(1, min(length, self.longest) + 1):
             counts = self.counts(k) + (self.final if k == 1 and final else 0)
             for code in np.argsort(-counts, kind="stable")[:most].tolist():
                 if counts[code]:
-                    ranked.append((-int(counts[code]), k, _digits(code, k, n_pairs)))
+                    ranked.append((-int(counts[code]), k, _digits(code, k, n_interactions)))
         ranked.sort()
         return [(), *(word for _, _, word in ranked)]
 

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from rpsr.io.records import Floats, Ints
-from rpsr.learning.hyperparameters import check_range, one_of
 from rpsr.learning.moments.censoring import Censoring
 from rpsr.learning.moments.survey import Survey, Word
+from rpsr.learning.parameter_checks import check_range, one_of
 from rpsr.learning.propensities import BEHAVIOURS, propensities
 from rpsr.logs import Trajectories
 
@@ -85,18 +85,18 @@ class WindowPlan:
         one_of(*BEHAVIOURS).check("behaviour", behaviour)
         survey.check(behaviour)
         n_actions = len(survey.action_names)
-        n_pairs = n_actions * len(survey.observation_names)
-        # Half of the memory is for tests, of which each is counted after every pair, half for the
+        n_interactions = n_actions * len(survey.observation_names)
+        # Half of the memory is for tests, of which each is counted after every code, half for the
         # four sums of every action and history after those that are intents with a reward. Where
-        # pairs are many, histories leave room for a test of each, or at least for as many tests.
-        room = cells / 2 / n_pairs
-        longest = min(max_histories, int(max(room / (2 + n_pairs), np.sqrt(room), 2)))
+        # codes are many, histories leave room for a test of each, or at least for as many tests.
+        room = cells / 2 / n_interactions
+        longest = min(max_histories, int(max(room / (2 + n_interactions), np.sqrt(room), 2)))
         past = _closed(survey.frequent(histories, longest), longest, slice(1, None))
         features = len(past) + 1
-        most = max(int(min(room / features, cells / n_pairs**2)), 2)
+        most = max(int(min(room / features, cells / n_interactions**2)), 2)
         future = _closed(survey.frequent(tests, most, final=True), most, slice(None, -1))
-        paid = max(int(most / (4 * n_actions)), min(most, 1 + n_pairs))
-        after = n_pairs if operators else 1
+        paid = max(int(most / (4 * n_actions)), min(most, 1 + n_interactions))
+        after = n_interactions if operators else 1
         paid = max(min(paid, int(cells / (2 * n_actions * after * features))), 1)
         # Only counted words have rewards; `future` prefers ends of tasks, so it may lack others.
         frequent = _closed(survey.frequent(tests, paid), paid, slice(None, -1))
@@ -127,13 +127,15 @@ class WindowPlan:
         return plan
 
     @property
-    def final_pairs(self) -> list[int]:
+    def final_interactions(self) -> list[int]:
         """The interactions at which tasks end."""
         names = self.observation_names
-        return [pair for pair in range(self.n_pairs) if names[pair % len(names)] in self.final]
+        return [
+            code for code in range(self.n_interactions) if names[code % len(names)] in self.final
+        ]
 
     @property
-    def n_pairs(self) -> int:
+    def n_interactions(self) -> int:
         """A * O."""
         return len(self.action_names) * len(self.observation_names)
 
@@ -150,8 +152,8 @@ class WindowPlan:
 
     @cached_property
     def heads(self) -> tuple[Word, ...]:
-        """The words that may come before a test: the empty one and, for operators, each pair."""
-        return ((), *((pair,) for pair in range(self.n_pairs if self.operators else 0)))
+        """The words that may come before a test: the empty one; for operators also each code."""
+        return ((), *((code,) for code in range(self.n_interactions if self.operators else 0)))
 
     @cached_property
     def nodes(self) -> dict[Word, int]:
@@ -177,7 +179,7 @@ class WindowPlan:
     @cached_property
     def children(self) -> Ints:
         """The trie of the words, (U, A * O)."""
-        table = np.full((len(self.nodes), self.n_pairs), -1, dtype=np.int64)
+        table = np.full((len(self.nodes), self.n_interactions), -1, dtype=np.int64)
         for word, node in self.nodes.items():
             if word:
                 table[self.nodes[word[:-1]], word[-1]] = node
@@ -187,15 +189,16 @@ class WindowPlan:
     def past(self) -> Ints:
         """The trie of the histories, backwards in time, (histories, A * O)."""
         index = {word: node for node, word in enumerate(self.histories)}
-        table = np.full((len(index), self.n_pairs), -1, dtype=np.int64)
+        table = np.full((len(index), self.n_interactions), -1, dtype=np.int64)
         for word, node in index.items():
             if word:
                 table[index[word[1:]], word[0]] = node
         return table
 
     def counted(self, rewards: Floats) -> Floats:
-        """Centred and scaled rewards, within [-1, 1]."""
-        return (rewards - self.centre) / self.scale
+        """Centred and scaled rewards, within [-1, 1] if they are those of the plan."""
+        with np.errstate(over="ignore"):  # others may be anything
+            return (rewards - self.centre) / self.scale
 
     def weights(self, log: Trajectories) -> Floats:
         """1 / (A pi) of each logged action, (L,): 1 if the policy is uniform."""

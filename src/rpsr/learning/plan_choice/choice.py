@@ -20,7 +20,7 @@ import numpy as np
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
 from rpsr.learning.base import Estimator
-from rpsr.learning.hyperparameters import FROM_1
+from rpsr.learning.parameter_checks import FROM_1
 from rpsr.learning.plan_choice.off_policy import OffPolicyEstimate, off_policy_value
 from rpsr.learning.plan_choice.plausibility import play_out, simulated_value, too_good
 from rpsr.learning.prepared_log import Logs, PreparedLog
@@ -167,7 +167,7 @@ def choose(
     """
     if isinstance(models, LinearModel) or not models:
         read = type(models).__name__ if isinstance(models, LinearModel) else "none"
-        raise DataError(f"models: read {read}, expected a list of at least one to plan in")
+        raise DataError(f"models: read {read}, expected a list of at least one model")
     FROM_1.check("episodes", episodes)
     FROM_1.check("steps", steps)
     whole = None if logs is None else PreparedLog.of(logs)

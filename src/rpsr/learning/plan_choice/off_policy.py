@@ -24,10 +24,9 @@ import numpy as np
 
 from rpsr.errors import DataError
 from rpsr.io.records import Floats
-from rpsr.learning.ends import as_seen_by
+from rpsr.learning.chunks import whole
 from rpsr.learning.estimated_models import filtered
 from rpsr.learning.prepared_log import Logs, PreparedLog
-from rpsr.logs.trajectories import join
 from rpsr.models.linear import LinearModel
 from rpsr.planning.value.policies import AlphaPolicy
 
@@ -91,7 +90,7 @@ class Agreement:
         """Filter a log with the policy's model, and compare its actions with the policy's."""
         model = policy.model
         prepared = PreparedLog.of(logs, held=True)
-        log = as_seen_by(join(prepared.recorded), model)
+        log = whole(prepared.as_seen_by(model))
         if log.episodes == 0:
             raise DataError("the log has no episodes, expected some for an off-policy estimate")
         rewarded = log.rewards_for("an off-policy estimate")
@@ -132,8 +131,8 @@ def off_policy_value(
 
     The estimate is slightly optimistic for a policy planned on a model of the same log.
     """
-    found = Agreement.of(AlphaPolicy(model, vectors), logs)
-    weights, rewards = found.weights, found.rewards
+    agreement = Agreement.of(AlphaPolicy(model, vectors), logs)
+    weights, rewards = agreement.weights, agreement.rewards
     episodes, longest = weights.shape
     discount = 1.0 if model.discount is None else model.discount
     factors = discount ** np.arange(longest)

@@ -23,17 +23,16 @@ from scipy.stats import t as student
 
 from rpsr.io.records import Floats
 from rpsr.learning.plan_choice.off_policy import Agreement
-from rpsr.learning.promises.record import Allowed, Promise
-from rpsr.learning.promises.unrecorded import returns_of
+from rpsr.learning.promises.after_the_cut import returns_of
+from rpsr.learning.promises.promise import Promise, ReturnRange
 from rpsr.logs.trajectories import Trajectories
 
 AGREEING = 20  # episodes that agree with the policy at the last step that is weighted
 
 
-def importance_promise(agreement: Agreement, allowed: Allowed, level: float) -> Promise:
+def importance_promise(agreement: Agreement, allowed: ReturnRange, level: float) -> Promise:
     """The return of a policy by the episodes that agree with it."""
     weights, rewards = agreement.weights, agreement.rewards
-    episodes = len(weights)
     steps = int(((weights > 0).sum(axis=0) >= AGREEING).sum())
     steps = min(steps, agreement.complete)  # beyond, a weight of 0 may be a cut, not an action
     factors = allowed.discount ** np.arange(steps)
@@ -44,9 +43,12 @@ def importance_promise(agreement: Agreement, allowed: Allowed, level: float) -> 
     largest = float(factors @ agreement.largest_weights(steps)) * (allowed.high - allowed.low)
     mean, room = (float(sums.mean()), _bernstein(sums, largest, level)) if steps else (0.0, 0.0)
     middle = later * (allowed.least + allowed.most) / 2
+    sure = mean - room
+    low = allowed.within(base + sure + later * allowed.least) if sure > 0 else allowed.least
     return Promise(
-        value=allowed.within(base + mean + middle) if episodes else middle,
-        low=allowed.within(base + max(mean - room, 0.0) + later * allowed.least),
+        # without a lower bound, the estimate is about the middle of what rewards allow
+        value=allowed.within(base + mean + middle) if low > allowed.least else None,
+        low=low,
         high=allowed.within(base + mean + room + later * allowed.most),
         level=level,
         method="importance",
@@ -64,10 +66,10 @@ def _bernstein(sums: Floats, largest: float, level: float) -> float:
     return spread + 7 * largest * log_term / (3 * (n - 1))
 
 
-def returns_promise(log: Trajectories, allowed: Allowed, level: float) -> Promise:
+def returns_promise(log: Trajectories, allowed: ReturnRange, level: float) -> Promise:
     """The return of the behaviour policy, by a t-interval over the episodes of its log.
 
-    For the rest of episodes that were cut off see `unrecorded`. If n returns are all equal, an
+    For the rest of episodes that were cut off see `after_the_cut`. If n returns are all equal, an
     outcome of probability log(1 / (1 - level)) / n may still have been missed; it may have any
     return that rewards allow.
     """

@@ -1,82 +1,150 @@
-"""What a policy will earn on the true system: a promise from a log alone.
-
-Models of the log (`by_models`) are used unless evidence speaks against them: the model of the plan
-is inconsistent, the log hardly shows the policy's actions (`support`), or the bounds by models
-contradict those by importance weighting. Then importance
-weighting alone (`importance`) gives the bounds. These need no model, but are wide: a policy that
-differs from the behaviour policy agrees with few episodes for more than a few steps.
-"""
+"""The record of a promise, and the returns that the rewards of a log allow."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from rpsr.errors import DataError
-from rpsr.learning.base import Estimator, Family
-from rpsr.learning.plan_choice.off_policy import Agreement
-from rpsr.learning.prepared_log import Logs, PreparedLog
-from rpsr.learning.promises.by_models import models_promise
-from rpsr.learning.promises.importance import importance_promise, returns_promise
-from rpsr.learning.promises.record import LEVEL, Allowed, Promise
-from rpsr.learning.promises.support import gap
-from rpsr.learning.spectral.enough import Enough
-from rpsr.planning.value.policies import AlphaPolicy
+from rpsr.logs.census import Census
 
-CONTRADICTION = "bounds by models contradict those by importance weighting"
+LEVEL = 0.95
+# Of bounds by models and by importance weighting; no test on the log can show that it is wrong.
+ASSUMED = "if the logged actions depended on nothing but earlier logged actions and observations"
+EQUAL = "all rewards of the log are equal, so that it cannot tell policies apart"
+Method = Literal["models", "importance", "returns"]
+HOW: dict[Method, str] = {
+    "models": "by models of the log",
+    "importance": "by importance weighting",
+    "returns": "by the returns of the log",
+}
 
 
-def promise(
-    policy: AlphaPolicy,
-    logs: Logs,
-    families: Sequence[Family] = (),
-    *,
-    level: float = LEVEL,
-    distrust: str = "",
-    seed: int = 0,
-) -> Promise:
-    """The discounted return of a policy on the true system, with bounds of the given level.
+@dataclass(frozen=True)
+class Gap:
+    """The steps of a policy that a log does not show.
 
-    families: models of the log, see `Estimator.families`; without any, importance weighting alone
-    gives the bounds. distrust: a reason not to use the models.
+    share: of the discounted steps, or of the first ones, whichever is larger. action, after: the
+    most frequent case, and the action and observation before it, empty at the start; times: how
+    often the log has it.
     """
-    check_level(level)
-    log = PreparedLog.of(logs, held=True)
-    allowed = Allowed.of(log.census, policy.model.discount)
-    weighted = importance_promise(Agreement.of(policy, log), allowed, level)
-    if distrust or not families:
-        return replace(weighted, reason=distrust or "there are no models to simulate it in")
-    fitted = [family[0] for family in families]
-    unknown = gap(policy, fitted, log.survey(), allowed.discount, seed)
-    if unknown is not None:
-        return replace(weighted, reason=unknown.words, gap=unknown)
-    found = models_promise(policy, families, allowed, level, seed)
-    if found.low > weighted.high or found.high < weighted.low:
-        return replace(weighted, reason=CONTRADICTION)
-    return found
+
+    share: float
+    action: str
+    after: tuple[str, ...]
+    times: int
+
+    @property
+    def where(self) -> str:
+        """After which interaction the action is taken, or that it is the first."""
+        return f"after {', '.join(self.after)}" if self.after else "at the start"
+
+    @property
+    def words(self) -> str:
+        """The missing action, in a clause."""
+        times = {0: "never", 1: "once"}.get(self.times, f"{self.times} times")
+        return (
+            f"the log hardly shows the policy's actions: {self.where} the policy takes "
+            f"{self.action}, and the log {times}"
+        )
 
 
-def behaviour_promise(logs: Logs, discount: float | None, *, level: float = LEVEL) -> Promise:
-    """The discounted return of the behaviour policy of a log."""
-    check_level(level)
-    log = PreparedLog.of(logs, held=True)
-    return returns_promise(log.in_memory, Allowed.of(log.census, discount), level)
+@dataclass(frozen=True)
+class Promise:
+    """The discounted return of a policy on the true system, over the whole task.
 
-
-def check_level(level: float) -> None:
-    """Refuse a level of promises that is out of range."""
-    if not 0.5 <= level < 1:
-        raise DataError(f"level: read {level}, expected one from 0.5 to below 1")
-
-
-def blind_to_rewards(estimator: Estimator, enough: Enough | None) -> str:
-    """Why models cannot value a policy: they are PSRs, and a PSR may not be enough; else empty.
-
-    enough: the verdict on PSRs; None if the log is too short for one.
+    value: the estimate; None if importance weighting gives no lower bound. low, high: each holds
+    with probability `level`, under the assumptions of the method. least, most: the returns that the
+    log's range of rewards allows at all. models: how many models the method used; in_models: the
+    lowest and highest value in these, or None; in_fits: the same in those among them that were
+    fitted to the whole log. reason: why the models were not used, or empty; gap: what the log does
+    not show, if that is the reason.
     """
-    psr = estimator.model_.kind in ("psr", "learned-psr")
-    if not psr or (enough is not None and enough.verdict == "yes"):
-        return ""
-    if enough is not None and enough.verdict == "no":
-        return "a PSR is not enough for this log, so that PSRs cannot value the policy"
-    return "the log does not show that a PSR is enough, so that PSRs may not value the policy right"
+
+    value: float | None
+    low: float
+    high: float
+    level: float
+    method: Method
+    least: float
+    most: float
+    models: int = 0
+    in_models: tuple[float, float] | None = None
+    in_fits: tuple[float, float] | None = None
+    reason: str = ""
+    gap: Gap | None = None
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the lower bound says no more than the range of rewards does."""
+        return self.low <= self.least
+
+    @property
+    def equal(self) -> bool:
+        """Whether all rewards of the log are equal."""
+        return self.least == self.most
+
+    def about(self, digits: int = 3) -> str:
+        """The estimate as text, or a dash."""
+        return "-" if self.value is None else f"{self.value:.{digits}g}"
+
+    def words(self, digits: int = 3) -> str:
+        """The promise in a line."""
+        low, value = f"{self.low:.{digits}g}", self.about(digits)
+        high, level = f"{self.high:.{digits}g}", f"{self.level:.4g}"
+        if self.equal:
+            return EQUAL
+        if self.vacuous:
+            why = f": {self.reason}" if self.reason else ""
+            return f"no lower bound above {low}, the least return that rewards allow{why}"
+        return f"at least {low} (level {level}), about {value}, at most {high}, {HOW[self.method]}"
+
+    def document(self) -> dict[str, Any]:
+        """The promise as plain JSON values."""
+        return {
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "method": self.method,
+            "vacuous": self.vacuous,
+            "models": self.models,
+            "in_models": None if self.in_models is None else list(self.in_models),
+            "in_fits": None if self.in_fits is None else list(self.in_fits),
+            "reason": self.reason or None,
+        }
+
+
+@dataclass(frozen=True)
+class ReturnRange:
+    """The range of rewards per step, low to high, and of returns, least to most."""
+
+    low: float
+    high: float
+    discount: float
+
+    @staticmethod
+    def of(census: Census, discount: float | None) -> ReturnRange:
+        """By the census of a log. If tasks ended, a step may also have reward 0."""
+        if discount is None or not 0 <= discount < 1:
+            raise DataError(f"discount: read {discount}, expected one below 1 for a promise")
+        if census.low > census.high:
+            raise DataError("the log has no rewards, expected some for a promise")
+        low, high = census.low, census.high
+        if census.ended:
+            low, high = min(low, 0.0), max(high, 0.0)
+        return ReturnRange(low, high, discount)
+
+    @property
+    def least(self) -> float:
+        """The least return."""
+        return self.low / (1 - self.discount)
+
+    @property
+    def most(self) -> float:
+        """The largest return."""
+        return self.high / (1 - self.discount)
+
+    def within(self, value: float) -> float:
+        """The closest allowed return."""
+        return min(max(value, self.least), self.most)

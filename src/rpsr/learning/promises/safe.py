@@ -22,8 +22,8 @@ from rpsr.learning.base import Family
 from rpsr.learning.plan_choice.choice import Choice
 from rpsr.learning.plan_choice.plausibility import play_out
 from rpsr.learning.prepared_log import PreparedLog
-from rpsr.learning.promises.promise import behaviour_promise, promise
-from rpsr.learning.promises.record import LEVEL, Promise
+from rpsr.learning.promises.make_promise import behaviour_promise, promise
+from rpsr.learning.promises.promise import EQUAL, LEVEL, Promise
 from rpsr.planning.solution import Solution
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.showing import counted
@@ -98,19 +98,28 @@ class SafeChoice:
     @property
     def beats_behaviour(self) -> bool:
         """Whether the chosen policy's lower bound exceeds the value of the behaviour policy."""
-        return self.chosen.promise.low > self.offers[-1].promise.value
+        logged = self.offers[-1].promise.value
+        return logged is not None and self.chosen.promise.low > logged
 
     def warning(self, digits: int = 3) -> str:
         """A line if no policy is shown to be better than the behaviour policy; else empty."""
         mine, logged = self.chosen.promise, self.offers[-1].promise
-        if self.beats_behaviour or mine.least == mine.most:
+        if self.beats_behaviour:
             return ""
         name = f", {self.which}," if self.index else ""
+        keep = "keep the behaviour policy (--safe writes one like it)"
+        if mine.high < logged.low:
+            return (
+                f"the log shows that the policy{name} is worse than the behaviour policy: at most "
+                f"{mine.high:.{digits}g}, and the behaviour policy at least "
+                f"{logged.low:.{digits}g}. Do not use it: {keep}"
+            )
+        unknown = f"the log does not show that the policy{name} is better than the behaviour policy"
+        if mine.equal:
+            return f"{unknown}: {EQUAL}"
         return (
-            f"the log does not show that the policy{name} is better than the behaviour policy: at "
-            f"least {mine.low:.{digits}g}, and the behaviour policy about "
-            f"{logged.value:.{digits}g}. Record more episodes, or keep the behaviour policy "
-            "(--safe writes one like it)"
+            f"{unknown}: at least {mine.low:.{digits}g}, and the behaviour policy about "
+            f"{logged.about(digits)}. Record more episodes, or {keep}"
         )
 
     def rows(self) -> list[dict[str, Any]]:
@@ -140,11 +149,11 @@ def _percent(share: float) -> str:
     return "under 1 %" if share < 0.01 else f"{100 * share:.0f} %"
 
 
-# The arguments are what `rpsr.learning.learn.learn` has found.
+# The arguments are what `rpsr.learning.learn` has found.
 def safe_choice(
     choice: Choice,
     log: PreparedLog,
-    families: Sequence[Family],
+    searches: Sequence[Sequence[Family]],
     *,
     table: Solution | None = None,
     distrust: str = "",
@@ -153,13 +162,14 @@ def safe_choice(
 ) -> SafeChoice:
     """Promises for the chosen plan, for the plan on a table, and for the behaviour policy.
 
-    distrust: a reason not to value policies in the families, or empty.
+    searches: models of the log, as in `promise`. distrust: a reason not to value policies in them,
+    or empty.
     """
 
     def offer(name: str, plan: Solution, distrust: str, shares: dict[str, float]) -> Offer:
         policy = plan.value_function.policy(plan.model)
         how: dict[str, Any] = {"level": level, "distrust": distrust, "seed": seed}
-        return Offer(name, promise(policy, log, families, **how), plan, shares)
+        return Offer(name, promise(policy, log, searches, **how), plan, shares)
 
     best = choice.chosen
     offers = [offer("plan", best.solution, distrust or best.doubt, best.shares)]
@@ -186,10 +196,10 @@ def behaviour_like(log: PreparedLog) -> StochasticController:
     """
     survey = log.survey()
     actions, observations = survey.action_names, survey.observation_names
-    pairs = len(actions) * len(observations)
+    n_interactions = len(actions) * len(observations)
     counts = np.vstack([survey.starts, survey.follows])
     counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, survey.tables[0, 0])
     frequencies = counts / counts.sum(axis=1, keepdims=True)
-    successors: Ints = 1 + np.arange(pairs).reshape(1, len(actions), len(observations))
-    everywhere = np.broadcast_to(successors, (1 + pairs, *successors.shape[1:])).copy()
+    successors: Ints = 1 + np.arange(n_interactions).reshape(1, len(actions), len(observations))
+    everywhere = np.broadcast_to(successors, (1 + n_interactions, *successors.shape[1:])).copy()
     return StochasticController(actions, observations, frequencies, everywhere, 0)

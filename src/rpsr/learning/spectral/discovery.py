@@ -26,12 +26,12 @@ from rpsr.io.records import Floats
 from rpsr.learning.caution import Caution
 from rpsr.learning.estimated_models import learned_model
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
-from rpsr.learning.hyperparameters import FROM_0, one_of
 from rpsr.learning.moments.hankel import Hankel, hankel
-from rpsr.learning.moments.sums import Moments
+from rpsr.learning.moments.moments import Moments
 from rpsr.learning.moments.survey import Word
+from rpsr.learning.parameter_checks import FROM_0, one_of
 from rpsr.learning.prepared_log import PreparedLog
-from rpsr.learning.spectral.core import (
+from rpsr.learning.spectral.core_intents import (
     CoreIndices,
     grown_core,
     history_of,
@@ -122,7 +122,10 @@ class DiscoveredRPSR(FromMoments):
         return replace(super().findings(), core=core)
 
     def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
-        """Find the core in expectations, estimated or exact."""
+        """Find the core intents and fit the model to matrices of expectations.
+
+        These are estimated from a log, or exact.
+        """
         self.check()
         self._given = self.rank if rank is None else rank
         self.caution_ = Caution.none(data.plan.action_names)
@@ -191,6 +194,6 @@ class DiscoveredRPSR(FromMoments):
 def prediction(model: LinearModel, word: Word, action: int) -> Floats:
     """A model's prediction vector of a test, (n,), or of the intent with an action after it."""
     vector = model.normalizer if action < 0 else model.rewards[:, action]
-    for pair in reversed(word):
-        vector = model.operators.right(vector[None], *divmod(pair, len(model.observations)))[0]
+    for code in reversed(word):
+        vector = model.operators.right(vector[None], *divmod(code, len(model.observations)))[0]
     return vector

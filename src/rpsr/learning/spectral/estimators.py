@@ -14,12 +14,12 @@ from rpsr.learning.base import Estimator
 from rpsr.learning.caution import ENOUGH, Caution
 from rpsr.learning.estimated_models import learned_model
 from rpsr.learning.findings import Findings, Spectrum
-from rpsr.learning.hyperparameters import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.moments.hankel import Hankel, hankel
-from rpsr.learning.moments.pooling import Pooling
-from rpsr.learning.moments.sums import Moments
+from rpsr.learning.moments.moments import Moments
+from rpsr.learning.moments.rare_observations import Pooling
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.moments.window_plan import CELLS, WindowPlan
+from rpsr.learning.parameter_checks import AUTO, DISCOUNT, FROM_1, NOT_NEGATIVE, one_of
 from rpsr.learning.prepared_log import Logs, PreparedLog
 from rpsr.learning.propensities import BEHAVIOURS, Behaviour, Overlap
 from rpsr.learning.spectral.fit import scales, singular_values, spectral_parameters
@@ -49,7 +49,7 @@ class FromMoments(Estimator):
     bounds on memory, see `WindowPlan.of`. enough: a count that is always enough for an action to be
     known, see `caution`. progress: called with the name of each stage.
 
-    `pooled_` has the observations that `fit` pooled (`moments.pooling`), usually none.
+    `pooled_` has the observations that `fit` pooled (`moments.rare_observations`), usually none.
     """
 
     streams = True
@@ -98,6 +98,11 @@ class FromMoments(Estimator):
         return {item.name: getattr(self, item.name) for item in fields(FromMoments) if item.init}
 
     @property
+    def behaviour_source(self) -> Behaviour:
+        """Where the propensities come from."""
+        return self.behaviour
+
+    @property
     def directions_(self) -> int:
         """The dimension of the state, without the end."""
         return self.model_.dimension - bool(self.model_.final)
@@ -139,7 +144,6 @@ class SpectralRPSR(FromMoments):
     `directions_` (the rank without the end), `hankel_`, `plan_`.
     """
 
-    _with_rewards: ClassVar[bool] = True  # whether rewards are part of the state
     _kind: ClassVar[str] = "learned-rpsr"
     _ranges: ClassVar = {
         **FromMoments._ranges,
@@ -174,9 +178,13 @@ class SpectralRPSR(FromMoments):
         self.model_ = self.caution_.applied(self.fitted_)
 
     def fit_hankel(self, data: Hankel, rank: int | None = None) -> Self:
-        """Learn from expectations, estimated or exact; the rank, if not given, by the cut."""
+        """Learn from a matrix of expectations, estimated or exact, instead of a log.
+
+        rank: the dimension; by default the parameter `rank` or, if that is "auto", the number of
+        singular values above the noise. `caution_` is that of a log without rare actions.
+        """
         self.check()
-        scale = scales(data, self.weighting, self._with_rewards)
+        scale = scales(data, self.weighting, self.rewards_in_state)
         self.hankel_ = data
         self.plan_ = data.plan
         self.singular_values_ = singular_values(data, scale)
@@ -201,7 +209,7 @@ class SpectralRPSR(FromMoments):
         )
 
     def _cut(self, data: Hankel) -> int:
-        scale = scales(data, "scaled", self._with_rewards)
+        scale = scales(data, "scaled", self.rewards_in_state)
         return rank_cut(singular_values(data, scale), noise_level(data, scale))
 
     def _trial(self, data: Hankel, rank: int, most: int) -> LinearModel:
@@ -211,7 +219,7 @@ class SpectralRPSR(FromMoments):
 
     def _model(self, data: Hankel, rank: int) -> LinearModel:
         plain = "plain" if self.weighting == "plain" else "scaled"
-        scale = scales(data, plain, self._with_rewards)
+        scale = scales(data, plain, self.rewards_in_state)
         stationary = data.starts < FEW if self.starts == "auto" else self.starts == "stationary"
         estimate = weighted_parameters if self.weighting == "variance" else spectral_parameters
         parameters = estimate(data, rank, scale, stationary)
@@ -236,7 +244,7 @@ class SpectralPSR(SpectralRPSR):
     attributes are those of `SpectralRPSR`.
     """
 
-    _with_rewards: ClassVar[bool] = False
+    rewards_in_state = False
     _kind: ClassVar[str] = "learned-psr"
 
 

@@ -100,9 +100,9 @@ def assemble(data: Hankel, c: Floats, k: Floats, stationary: bool) -> Parameters
     column = data.values[0, :, start_feature(data, stationary)]
     start = c @ column / column[0]
     normalizer = data.features @ k
-    for pair in data.plan.final_pairs:  # the next state is not used: any state will do
-        ends = data.values[1 + pair, 0] @ k
-        operators[divmod(pair, operators.shape[1])] = np.outer(ends, start / (start @ normalizer))
+    for code in data.plan.final_interactions:  # the next state is not used: any state will do
+        ends = data.values[1 + code, 0] @ k
+        operators[divmod(code, operators.shape[1])] = np.outer(ends, start / (start @ normalizer))
     rewards = (data.values[0, data.immediate] @ k).T * data.plan.scale
     return Parameters(
         operators=operators,

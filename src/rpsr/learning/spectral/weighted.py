@@ -100,8 +100,8 @@ def weighted_parameters(
     grid = scale.rows[rows, None] * scale.columns  # scaled coordinates are better conditioned
     first = _factors(data, rows, grid, spectral_basis(data, rank, scale)[rows])
     data = reweighted(data, (part / grid for part in first.slices()), rows)
-    found = _factors(data, rows, grid, first.basis).balanced()
-    factor, columns = found.factor, scale.columns
+    factors = _factors(data, rows, grid, first.basis).balanced()
+    factor, columns = factors.factor, scale.columns
     feature = data.features
     known = 1 / data.variances[0, 0]
     normalizer = _row(factor, feature * columns, known / columns**2)
@@ -116,10 +116,10 @@ def weighted_parameters(
     first = start_feature(data, stationary)
     start = factor[:, first] / columns[first] / feature[first]
     n_actions, n = len(data.plan.action_names), len(factor)
-    blocks = found.blocks.copy().transpose(0, 2, 1)
-    for pair in data.plan.final_pairs:  # see `fit`
-        ends = data.values[1 + pair, 0] * columns, data.variances[1 + pair, 0] * columns**2
-        blocks[pair] = np.outer(_row(factor, ends[0], 1 / ends[1]), start / (start @ normalizer))
+    blocks = factors.blocks.copy().transpose(0, 2, 1)
+    for code in data.plan.final_interactions:  # see `fit`
+        ends = data.values[1 + code, 0] * columns, data.variances[1 + code, 0] * columns**2
+        blocks[code] = np.outer(_row(factor, ends[0], 1 / ends[1]), start / (start @ normalizer))
     return Parameters(
         operators=blocks.reshape(n_actions, -1, n, n),
         start=start,
@@ -135,12 +135,12 @@ def _factors(data: Hankel, rows: Bools, grid: Floats, basis: Floats) -> _Factors
     basis, factor = low_rank(matrix, weights, basis)
     n = basis.shape[1]
     gram = (factor.T[:, :, None] * factor.T[:, None, :]).reshape(-1, n * n)  # (H, n * n)
-    blocks = np.empty((data.plan.n_pairs, n, n))
-    for pair in range(data.plan.n_pairs):
-        seen = data.values[1 + pair][rows] * grid
-        trust = 1 / (data.variances[1 + pair][rows] * grid**2)
+    blocks = np.empty((data.plan.n_interactions, n, n))
+    for code in range(data.plan.n_interactions):
+        seen = data.values[1 + code][rows] * grid
+        trust = 1 / (data.variances[1 + code][rows] * grid**2)
         moved, precision = weighted_columns(basis, seen, trust)
-        blocks[pair] = _operator(factor, gram, moved, precision)
+        blocks[code] = _operator(factor, gram, moved, precision)
     return _Factors(basis, factor, blocks)
 
 

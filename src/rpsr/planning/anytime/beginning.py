@@ -43,19 +43,20 @@ class Beginning:
     """The first bounds of a search on a process of k corners.
 
     goal: the gap to reach. policies: the first ones, with vectors (K, k). informed (A, k): upper
-    bounds on Q. upper_bound: the name of that bound, and the seconds that it took. least, first:
-    the proven bounds at the start. scale: the largest value in a backup. tau, pad, shave: as in
-    `Knobs`. low_margin, high_margin: what the reported bounds add to those of the search. ahead:
-    the number of steps over which an improvement counts. floor (k,): without a discount, a lower
-    bound on every policy's value, -inf where there is none; else empty. hint: as in `Scratch`.
+    bounds on Q. least, first: the proven bounds at the start. first_upper_bound: of the latter, its
+    `name`, its `value`, the `seconds` until it was known, and the same of those `beside` it. scale:
+    the largest value in a backup. tau, pad, shave: as in `Knobs`. low_margin, high_margin: what the
+    reported bounds add to those of the search. ahead: the number of steps over which an improvement
+    counts. floor (k,): without a discount, a lower bound on every policy's value, -inf where there
+    is none; else empty. hint: as in `Scratch`.
     """
 
     goal: Goal
     policies: ValueFunction
     informed: Floats
-    upper_bound: dict[str, Any]
     least: float
     first: float
+    first_upper_bound: dict[str, Any]
     scale: float
     tau: float
     pad: float
@@ -87,10 +88,12 @@ def _discounted(
     blind = blind_values(process, clock.share(BLIND_SHARE))
     began = clock.seconds
     informed, first = initial_upper_bound(process, clock.share(INFORMED_SHARE))
+    tried = [_tried("fast informed", first, clock.seconds - began)]
     share = clock.share(TIGHTER_SHARE)
     tighter = None if by_points else tighter_informed(process, informed, share)
     if tighter is not None:
         informed, first = tighter.corners, min(first, tighter.start)
+        tried.insert(0, _tried("tighter informed", first, clock.seconds - began))
     value, off = process.value_at_start(blind)
     # No value that appears in a backup is larger than the largest reward at every step.
     scale = max(float(np.abs(process.rewards).max()) * ahead, np.finfo(float).tiny)
@@ -102,12 +105,9 @@ def _discounted(
         goal=goal,
         policies=_repeating(process, blind),
         informed=informed,
-        upper_bound={
-            "name": "fast informed" if tighter is None else "tighter informed",
-            "seconds": clock.seconds - began,
-        },
         least=value - off,
         first=first,
+        first_upper_bound={**tried[0], "beside": tried[1:]},
         scale=scale,
         tau=tau,
         pad=0.0,
@@ -125,6 +125,7 @@ def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning
     known = undiscounted_bounds(process, clock.share(INFORMED_SHARE))
     informed = informed_sweeps(process, known.most, clock.share(INFORMED_SHARE))
     first = min(upper_at_start(process, informed), upper_at_start(process, known.most))
+    chosen = _tried("fast informed", first, clock.seconds - began)
     share, policies, least = clock.share(BLIND_SHARE), None, known.floor
     if np.isinf(known.floor).any():
         policies = ending_cycles(process, share)
@@ -143,9 +144,9 @@ def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning
         goal=goal,
         policies=policies,
         informed=informed,
-        upper_bound={"name": "fast informed", "seconds": clock.seconds - began},
         least=value - off,
         first=first,
+        first_upper_bound={**chosen, "beside": []},
         scale=scale,
         tau=tau,
         pad=2 * rounding + (tau + LEFT_OVER) * scale,
@@ -156,6 +157,10 @@ def _ending(process: CornerProcess, clock: Clock, epsilon: Epsilon) -> Beginning
         floor=known.floor,
         hint=_sooner(process),
     )
+
+
+def _tried(name: str, value: float, seconds: float) -> dict[str, Any]:
+    return {"name": name, "value": value, "seconds": seconds}
 
 
 def _repeating(process: CornerProcess, values: Floats) -> ValueFunction:

@@ -6,7 +6,8 @@ for every action, and the first k points are the corners. Edges lead from a poin
 successors: action, observation, node, and probability times discount.
 
 Every node also has a decomposition into points, weights w >= 0 with sum_j w_j x_j = x, initially
-its mixture of corners. The optimal Q(., a) is convex and homogeneous, hence
+its mixture of corners, whose entries are then the weights. A better decomposition (few nodes get
+one) has entries of its own. The optimal Q(., a) is convex and homogeneous, hence
 
     V(x) = max_a Q(x, a) <= max_a sum_j w_j Q(j, a),
 
@@ -36,15 +37,16 @@ def _integers(names: str, kind: type = np.int64) -> np.dtype[Any]:
 # Sizes, operations so far, where a trial or a sweep was paused, the number of the trial, how often
 # it stepped back, and the state of the random numbers. reach: how many entries the children of a
 # point may add, at most; widest: how many values a vector may have; mixed: the node of the start if
-# it lies in no part (see `belief_parts`), else -1.
+# it lies in no part (see `belief_parts`), else -1. fallen: changes when Q's of corners fall.
 COUNTS = _integers(
     "nodes entries edges points pool pooled vectors columns values ops round depth upward cursor "
-    "looked walk steps random reach widest mixed"
+    "looked walk steps random reach widest mixed fallen"
 )
-# A node's first entry and number of entries, its point or -1, its number of weights, the number of
-# points it was decomposed over, its face as bits, its best vector, the number of vectors scanned,
-# the latest trial that came through it.
-NODE = _integers("begin length point weights seen sign vector scanned walk")
+# A node's first entry and number of entries, its point or -1, the first entry of its weights and
+# their number, how many of them, the first ones, are of corners, `fallen` when their sums were
+# computed, the number of points it was decomposed over, its face as bits, its best vector, the
+# number of vectors scanned, the latest trial that came through it.
+NODE = _integers("begin length point held weights corners fallen seen sign vector scanned walk")
 BOUND = np.dtype([("upper", np.float64), ("lower", np.float64)])
 # The node of a point, its first edge and the one after its last, whether policies may reach it.
 POINT = _integers("node first last live")
@@ -56,8 +58,9 @@ GRID = 2.0**20  # beliefs are hashed by their entries in this fixed point
 class Graph(NamedTuple):
     """counts: a record; nodes N, entries E, points P, edges M as capacities.
 
-    corner (2, E) and share (2, E): a node's mixture of corners, and its weights over points.
-    node (N,) and bound (N,): records. table: the hash table, node + 1.
+    corner (E,) and share (E,): mixtures of corners, and weights over points.
+    node (N,) and bound (N,): records. corner_sum (N, A): the sum of a node's weights of corners
+    times their Q's. table: the hash table, node + 1.
     point (P,): records. value (2 or 3, P, A): Q(point, action), the reward and, without a discount,
     the hint.
     edge (M,): records, chance (M,). pool (P,) and gain (P,): the points that decompositions may
@@ -71,6 +74,7 @@ class Graph(NamedTuple):
     share: Floats
     node: Array
     bound: Array
+    corner_sum: Floats
     table: Ints
     point: Array
     value: Floats
@@ -133,7 +137,7 @@ def hashed(graph: Graph, begin: int, length: int) -> int:
     """The hash of the mixture whose entries begin at `begin`."""
     key = 7
     for t in range(begin, begin + length):
-        corner, share = int(graph.corner[0, t]), int(graph.share[0, t] * GRID)
+        corner, share = int(graph.corner[t]), int(graph.share[t] * GRID)
         key = (key * 1000003 + corner * 8191 + share) & 0x7FFFFFFF
     return key
 
@@ -151,17 +155,17 @@ def locate(graph: Graph, length: int, tau: float) -> int:
     begin = counts["entries"]
     sign = 0
     for t in range(begin, begin + length):
-        sign |= 1 << (int(corner[0, t]) % SIGN_BITS)
+        sign |= 1 << (int(corner[t]) % SIGN_BITS)
     slot = hashed(graph, begin, length) & (len(table) - 1)
     while table[slot] != 0:
         other = table[slot] - 1
         if node[other]["length"] == length and node[other]["sign"] == sign:
             shift, first = 0.0, node[other]["begin"]
             for t in range(length):
-                if corner[0, first + t] != corner[0, begin + t]:
+                if corner[first + t] != corner[begin + t]:
                     shift = np.inf
                     break
-                shift += abs(share[0, first + t] - share[0, begin + t])
+                shift += abs(share[first + t] - share[begin + t])
             if shift <= tau:
                 return other
         slot = (slot + 1) & (len(table) - 1)
@@ -169,12 +173,9 @@ def locate(graph: Graph, length: int, tau: float) -> int:
     table[slot] = i + 1
     counts["nodes"] += 1
     counts["entries"] += length
-    for t in range(begin, begin + length):
-        corner[1, t] = corner[0, t]
-        share[1, t] = share[0, t]
-    node[i]["begin"] = begin
-    node[i]["length"] = node[i]["weights"] = length
-    node[i]["point"] = node[i]["vector"] = -1
+    node[i]["begin"] = node[i]["held"] = begin
+    node[i]["length"] = node[i]["weights"] = node[i]["corners"] = length
+    node[i]["point"] = node[i]["vector"] = node[i]["fallen"] = -1
     node[i]["seen"] = node[i]["scanned"] = node[i]["walk"] = 0
     node[i]["sign"] = sign
     graph.bound[i]["upper"], graph.bound[i]["lower"] = np.inf, -np.inf
@@ -193,16 +194,37 @@ def rehash(graph: Graph) -> None:
 
 
 @njit(cache=True)
+def refresh(graph: Graph, i: int) -> None:
+    """Compute a node's sums over corners again, if Q's of corners have fallen since.
+
+    Beliefs have many corners, whose Q's seldom fall.
+    """
+    counts, node, corner, sums = graph.counts, graph.node, graph.corner, graph.corner_sum
+    if node[i]["fallen"] == counts["fallen"]:
+        return
+    for a in range(sums.shape[1]):
+        sums[i, a] = 0.0
+    for t in range(node[i]["held"], node[i]["held"] + node[i]["corners"]):
+        weight, s = graph.share[t], corner[t]
+        for a in range(sums.shape[1]):
+            sums[i, a] += weight * graph.value[0, s, a]
+    node[i]["fallen"] = counts["fallen"]
+    counts["ops"] += node[i]["corners"] * sums.shape[1]
+
+
+@njit(cache=True)
 def interpolate(graph: Graph, i: int) -> float:
     """Lower a node's upper bound to the one given by its weights."""
     node, corner, share, value = graph.node, graph.corner, graph.share, graph.value
-    begin, best = node[i]["begin"], -np.inf
+    refresh(graph, i)
+    begin, end = node[i]["held"] + node[i]["corners"], node[i]["held"] + node[i]["weights"]
+    best = -np.inf
     for a in range(value.shape[2]):
-        total = 0.0
-        for t in range(begin, begin + node[i]["weights"]):
-            total += share[1, t] * value[0, corner[1, t], a]
+        total = graph.corner_sum[i, a]
+        for t in range(begin, end):
+            total += share[t] * value[0, corner[t], a]
         best = max(best, total)
-    graph.counts["ops"] += node[i]["weights"] * value.shape[2]
+    graph.counts["ops"] += (1 + end - begin) * value.shape[2]
     graph.bound[i]["upper"] = min(graph.bound[i]["upper"], best)
     return graph.bound[i]["upper"]
 
@@ -217,18 +239,19 @@ def promote(graph: Graph, moves: Moves, scratch: Scratch, i: int) -> int:
         graph.share,
         graph.value,
     )
-    p, begin = counts["points"], node[i]["begin"]
+    refresh(graph, i)
+    p, begin, held = counts["points"], node[i]["begin"], node[i]["held"]
     for a in range(value.shape[2]):
-        bound = earned = 0.0
-        for t in range(begin, begin + node[i]["weights"]):
-            bound += share[1, t] * value[0, corner[1, t], a]
+        bound, earned = graph.corner_sum[i, a], 0.0
+        for t in range(held + node[i]["corners"], held + node[i]["weights"]):
+            bound += share[t] * value[0, corner[t], a]
         for t in range(begin, begin + node[i]["length"]):
-            earned += share[0, t] * moves.rewards[a, corner[0, t]]
+            earned += share[t] * moves.rewards[a, corner[t]]
         value[0, p, a], value[1, p, a] = bound, earned
         if scratch.hint.shape[1] > 0:
             value[2, p, a] = 0.0
             for t in range(begin, begin + node[i]["length"]):
-                value[2, p, a] += share[0, t] * scratch.hint[a, corner[0, t]]
+                value[2, p, a] += share[t] * scratch.hint[a, corner[t]]
     graph.point[p]["node"] = i
     graph.point[p]["first"] = graph.point[p]["last"] = -1
     graph.point[p]["live"] = 0
@@ -240,7 +263,7 @@ def promote(graph: Graph, moves: Moves, scratch: Scratch, i: int) -> int:
 @njit(cache=True)
 def pool_in(graph: Graph, p: int, place: int, gain: float) -> None:
     """Enter a point into the pool, as the last one of its part."""
-    part = graph.of[graph.corner[0, graph.node[graph.point[p]["node"]]["begin"]]]
+    part = graph.of[graph.corner[graph.node[graph.point[p]["node"]]["begin"]]]
     graph.pool[place], graph.gain[place], graph.chain[place] = p, gain, -1
     if graph.ends[part, 0] < 0:
         graph.ends[part, 0] = place
@@ -255,10 +278,11 @@ def plant(graph: Graph, moves: Moves, scratch: Scratch, values: Floats) -> None:
     one = int(np.int64(1))  # numba would compile the callees again for a literal
     for s in range(len(values)):
         begin = graph.counts["entries"]
-        graph.corner[0, begin], graph.share[0, begin] = s, 1.0
+        graph.corner[begin], graph.share[begin] = s, 1.0
         i = locate(graph, one, 0.0)
         p = promote(graph, moves, scratch, i)
         graph.value[0, p] = values[s]
+        graph.node[i]["fallen"] = -1
         graph.bound[i]["upper"] = values[s].max()
 
 
@@ -274,7 +298,7 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
     for a in range(n_actions):
         count = 0
         for t in range(begin, end):
-            row, weight = a * k + corner[0, t], share[0, t]
+            row, weight = a * k + corner[t], share[t]
             for m in range(moves.indptr[row], moves.indptr[row + 1]):
                 where, mass = moves.observation[m] * k + moves.target[m], weight * moves.chance[m]
                 if mass == 0.0:  # underflow: the cell must not be touched twice
@@ -298,8 +322,8 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
             seen, mass, length, tail = touched[t] // k, 0.0, 0, counts["entries"]
             while t < count and touched[t] // k == seen:
                 if joint[touched[t]] > 0.0:
-                    corner[0, tail + length] = touched[t] % k
-                    share[0, tail + length] = joint[touched[t]]
+                    corner[tail + length] = touched[t] % k
+                    share[tail + length] = joint[touched[t]]
                     mass += joint[touched[t]]
                     joint[touched[t]] = 0.0
                     length += 1
@@ -307,7 +331,7 @@ def expand(graph: Graph, moves: Moves, scratch: Scratch, p: int, tau: float) -> 
             if length == 0:
                 continue
             for u in range(tail, tail + length):
-                share[0, u] /= mass
+                share[u] /= mass
             m = counts["edges"]
             child = locate(graph, length, tau)
             if graph.bound[child]["upper"] == np.inf:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rpsr.io.records import Floats, Ints
+from rpsr.io.records import Ints
 from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import Array
 from rpsr.planning.corners.corner_model import CornerProcess
@@ -29,7 +29,7 @@ from rpsr.planning.limits import Clock
 
 FEWEST_CORNERS = 200  # with fewer, vectors that are valid everywhere cost little
 WORTHWHILE = 0.25  # a share of the corners: the mean size of a corner's part, at most
-MOST_PARTS = 1000  # with more, the search would begin with very many vectors
+MOST_PARTS = 20_000  # the first policies are entered for each at the beginning of a search
 TABLE = 1 << 22  # the largest size of the table `after`
 BEGIN, END, NEWEST, CENTRE = range(4)  # the columns of `Parts.part`
 
@@ -53,10 +53,10 @@ class Parts(NamedTuple):
 
 def whole(process: CornerProcess) -> Parts:
     """All corners as one part."""
-    each = np.arange(process.k)
+    corners = np.arange(process.k)
     after = np.zeros((1, len(process.rewards), process.observations), np.int32)
     part = np.array([[0, process.k, -1, -1]])
-    return Parts(part, np.zeros(process.k, np.int64), each, each, process.target, after)
+    return Parts(part, np.zeros(process.k, np.int64), corners, corners, process.target, after)
 
 
 def find_parts(process: CornerProcess, clock: Clock) -> Parts:
@@ -104,7 +104,7 @@ def find_parts(process: CornerProcess, clock: Clock) -> Parts:
 
 
 @njit(cache=True)
-def found(parent: Array, s: int) -> int:
+def root_of(parent: Array, s: int) -> int:
     """The representative of a corner's part; paths to it become shorter."""
     while parent[s] != s:
         parent[s] = parent[parent[s]]
@@ -123,11 +123,11 @@ def merge_after(moves: Moves, support: Ints, parent: Array, seen: Array) -> None
         seen[:] = -1
         for s in support:
             for m in range(moves.indptr[a * k + s], moves.indptr[a * k + s + 1]):
-                o, end = moves.observation[m], found(parent, int(np.int64(moves.target[m])))
+                o, end = moves.observation[m], root_of(parent, int(np.int64(moves.target[m])))
                 if seen[o] < 0:
                     seen[o] = end
                 else:
-                    parent[end] = found(parent, int(np.int64(seen[o])))
+                    parent[end] = root_of(parent, int(np.int64(seen[o])))
 
 
 @njit(cache=True)
@@ -141,9 +141,9 @@ def merge_round(moves: Moves, parent: Array, n_observations: int, key: Array, ta
     merged, mask = 0, len(key) - 1
     for a in range(n_actions):
         for s in range(k):
-            part, last, end = found(parent, s), -1, -1
+            part, last, end = root_of(parent, s), -1, -1
             for m in range(moves.indptr[a * k + s], moves.indptr[a * k + s + 1]):
-                o, follower = moves.observation[m], found(parent, int(np.int64(moves.target[m])))
+                o, follower = moves.observation[m], root_of(parent, int(np.int64(moves.target[m])))
                 if o != last:
                     wanted = (part * n_actions + a) * n_observations + o
                     slot = (wanted * 0x9E3779B1 >> 7) & mask
@@ -152,12 +152,12 @@ def merge_round(moves: Moves, parent: Array, n_observations: int, key: Array, ta
                     if key[slot] == -1:
                         key[slot], target[slot] = wanted, follower
                     last, end = o, slot
-                first = found(parent, int(np.int64(target[end])))
+                first = root_of(parent, int(np.int64(target[end])))
                 if first != follower:
                     parent[max(first, follower)] = min(first, follower)
                     merged += 1
     for s in range(k):
-        parent[s] = found(parent, s)
+        parent[s] = root_of(parent, s)
     return merged
 
 
@@ -173,9 +173,6 @@ def fill_after(moves: Moves, part: Ints, member: Ints, of: Array, after: Array) 
                     after[c, a, moves.observation[m]] = of[moves.target[m]]
 
 
-def centre(parts: Parts, part: int, k: int) -> Floats:
-    """The uniform belief of a part, (k,)."""
-    members = parts.member[parts.part[part, BEGIN] : parts.part[part, END]]
-    mixture = np.zeros(k)
-    mixture[members] = 1 / len(members)
-    return mixture
+def members(parts: Parts, part: int) -> Ints:
+    """The corners of a part."""
+    return parts.member[parts.part[part, BEGIN] : parts.part[part, END]]

@@ -4,9 +4,10 @@
 
 over corners and pooled points j. The corners alone are a feasible basis, w = x. The best single
 exchange of a corner for a point is the classic sawtooth; each further pivot is a bound as well, so
-the search may stop anywhere. The inverse of the basis is kept as a product of exchanges, since
-there are few. The result is checked: weights are scaled so that their sum is at most x at every
-corner. If the remainder exceeds rounding, the old weights are kept.
+the search may stop anywhere. Pivots try only the points that would help most as the first one. The
+inverse of the basis is kept as a product of exchanges, since there are few. The result is checked:
+weights are scaled so that their sum is at most x at every corner. If the remainder exceeds
+rounding, the old weights are kept.
 
 References: M. Hauskrecht, JAIR 13 (2000), and T. Smith and R. Simmons, Point-based POMDP
 algorithms: improved analysis and implementation, UAI 2005, for the sawtooth.
@@ -18,9 +19,10 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import njit
-from rpsr.planning.anytime.belief_graph import SIGN_BITS, Graph, Scratch, interpolate
+from rpsr.planning.anytime.belief_graph import Graph, Scratch, interpolate
 
 LEAST = 1e-9  # the smallest pivot
+CANDIDATES = 24  # the points that are tried at every pivot: those that help most as the first one
 LEFT_OVER = 1e-13  # the largest remainder of a decomposition, relative to the belief
 
 
@@ -75,19 +77,19 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
     level, cost = np.empty(size), np.empty(size)
     basic, leaving = np.empty(size, np.int64), np.empty(pivots, np.int64)
     for r in range(size):
-        s = int(np.int64(corner[0, begin + r]))
+        s = int(np.int64(corner[begin + r]))
         row[s] = r
-        level[r] = share[0, begin + r]
+        level[r] = share[begin + r]
         basic[r] = s
         cost[r] = worth(graph, s)
-    # Points within the face of x, and the best of them as a single exchange.
-    candidates = np.empty(counts["pool"], np.int64)
-    n_candidates, best, ops = 0, least, 0
+    # The best points within the face of x, each judged by its exchange for a corner.
+    candidates, merit = np.empty(CANDIDATES, np.int64), np.empty(CANDIDATES)
+    n_candidates, best, ops, enough = 0, least, 0, least
     # For literals, numba would compile what they are passed to once more.
     none, done = int(np.int64(-1)), int(np.int64(0))
     enter = none
     outside = ~node[i]["sign"]
-    following = graph.ends[graph.of[corner[0, begin]], 0]
+    following = graph.ends[graph.of[corner[begin]], 0]
     while following >= 0:
         c = following
         following = graph.chain[c]
@@ -100,22 +102,27 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
         if node[j]["sign"] & outside or node[j]["length"] > size or j == i:
             continue
         theta, first = 1.0, node[j]["begin"]
-        inside = True
-        for t in range(first, first + node[j]["length"]):
-            r = row[corner[0, t]]
+        t, end = first, first + node[j]["length"]
+        while t < end and theta * gain > enough:
+            r = row[corner[t]]
             if r < 0:
-                inside = False
-                break
-            if theta * share[0, t] > level[r]:
-                theta = level[r] / share[0, t]
-                if theta * gain <= best and len(row) <= SIGN_BITS:
-                    break
-        ops += node[j]["length"]
-        if inside:
-            candidates[n_candidates] = p
+                theta = 0.0
+            elif theta * share[t] > level[r]:
+                theta = level[r] / share[t]
+            t += 1
+        ops += t - first
+        if theta * gain <= enough:
+            continue
+        if theta * gain > best:
+            best, enter = theta * gain, p
+        place = n_candidates
+        if n_candidates < CANDIDATES:
             n_candidates += 1
-            if theta * gain > best:
-                best, enter = theta * gain, p
+        else:
+            place = merit.argmin()
+        candidates[place], merit[place] = p, theta * gain
+        if n_candidates == CANDIDATES:
+            enough = merit.min()
     etas = np.empty((pivots, size))
     column, entering, price = np.empty(size), np.empty(size), np.empty(size)
     while enter >= 0:
@@ -145,7 +152,7 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
             j = graph.point[p]["node"]
             reduced = -worth(graph, p)
             for t in range(node[j]["begin"], node[j]["begin"] + node[j]["length"]):
-                reduced += share[0, t] * price[row[corner[0, t]]]
+                reduced += share[t] * price[row[corner[t]]]
             ops += node[j]["length"]
             if reduced <= best:
                 continue
@@ -159,7 +166,7 @@ def decompose(graph: Graph, scratch: Scratch, i: int, pivots: int, least: float)
     if done > 0:
         adopt(graph, row, i, basic, level)
     for r in range(size):
-        row[corner[0, begin + r]] = -1
+        row[corner[begin + r]] = -1
     return interpolate(graph, i)
 
 
@@ -169,7 +176,7 @@ def fill(graph: Graph, row: Ints, p: int, column: Floats) -> None:
     j = graph.point[p]["node"]
     column[:] = 0.0
     for t in range(graph.node[j]["begin"], graph.node[j]["begin"] + graph.node[j]["length"]):
-        column[row[graph.corner[0, t]]] = graph.share[0, t]
+        column[row[graph.corner[t]]] = graph.share[t]
 
 
 @njit(cache=True)
@@ -182,14 +189,14 @@ def adopt(graph: Graph, row: Ints, i: int, basic: Ints, level: Floats) -> None:
         if level[r] > 0.0:
             j = graph.point[basic[r]]["node"]
             for t in range(node[j]["begin"], node[j]["begin"] + node[j]["length"]):
-                total[row[corner[0, t]]] += level[r] * share[0, t]
+                total[row[corner[t]]] += level[r] * share[t]
     scale = 1.0
     for r in range(size):
-        if scale * total[r] > share[0, begin + r]:
-            scale = share[0, begin + r] / total[r]
+        if scale * total[r] > share[begin + r]:
+            scale = share[begin + r] / total[r]
     left = 0.0
     for r in range(size):
-        left += share[0, begin + r] - scale * total[r]
+        left += share[begin + r] - scale * total[r]
     best = -np.inf
     for a in range(value.shape[2]):
         bound = 0.0
@@ -198,10 +205,16 @@ def adopt(graph: Graph, row: Ints, i: int, basic: Ints, level: Floats) -> None:
         best = max(best, bound)
     if left > LEFT_OVER or best >= graph.bound[i]["upper"]:
         return
-    count = 0
-    for r in range(size):
-        if level[r] > 0.0:
-            corner[1, begin + count] = basic[r]
-            share[1, begin + count] = scale * level[r]
-            count += 1
-    node[i]["weights"] = count
+    if node[i]["held"] == begin:  # the first one: until now, the weights were the mixture's entries
+        node[i]["held"] = graph.counts["entries"]
+        graph.counts["entries"] += size
+    held, count = node[i]["held"], 0
+    for points in (False, True):  # corners come first
+        for r in range(size):
+            if level[r] > 0.0 and (basic[r] >= len(graph.of)) == points:
+                corner[held + count] = basic[r]
+                share[held + count] = scale * level[r]
+                count += 1
+        if not points:
+            node[i]["corners"] = count
+    node[i]["weights"], node[i]["fallen"] = count, -1

@@ -37,23 +37,25 @@ def ending_cycles(process: CornerProcess, clock: Clock) -> ValueFunction:
     tries = [np.array([a]) for a in range(n_actions)] + [np.arange(n_actions)]
     tries += [rng.integers(n_actions, size=2 * n_actions * 2**i) for i in range(RANDOM)]
     met = _met(process, moves)
-    found: list[tuple[float, Ints, Floats]] = []
+    cycles: list[tuple[float, Ints, Floats]] = []
     for actions in tries:
-        if (found and clock.over) or len(actions) * k > MOST:
+        if (cycles and clock.over) or len(actions) * k > MOST:
             break
         values = _values(process, moves, actions)
         if (values[:, met] > ENDLESS / 2).all():
             values[:, ~met] = values[:, met].min()
-            found.append((float((values @ process.start).max()), actions, values))
-    if not found:
+            cycles.append((float((values @ process.start).max()), actions, values))
+    if not cycles:
         raise ModelError(
-            f"{process.model.name}: no repeated sequence of actions ends from wherever the start "
-            "may lead, so no finite cost can be proven; plan with reachable, or give a discount "
-            "below 1, a number of steps, or a goal whose probability is to be maximised"
+            f"{process.model.name}: of the fixed sequences of actions that were tried, none, "
+            "repeated, ends the task from every state that the start can lead to, so this planner "
+            "can prove no finite cost; plan with reachable (--planner reachable), or give a "
+            "discount below 1 (--discount), a number of steps (--within), or a goal whose "
+            "probability is to be maximised (--goal)"
         )
-    found.sort(key=lambda each: -each[0])
+    cycles.sort(key=lambda cycle: -cycle[0])
     vectors, choices = list[Floats](), list[Ints]()
-    for _, actions, values in found[:KEPT]:
+    for _, actions, values in cycles[:KEPT]:
         first = sum(map(len, vectors))
         following = first + (np.arange(len(actions)) + 1) % len(actions)
         after = np.repeat(following[:, None], process.observations, axis=1)

@@ -57,7 +57,7 @@ class Loops:
     ) -> None:
         self.exact, self.planted, self.merged, self.drift = exact, planted, merged, drift
         self._size = (0, 0)  # points and edges when the loops were last looked for
-        self._found = _Found(np.empty(0, np.int64), np.empty((0, 0), np.bool_), 0)
+        self._loops = _Found(np.empty(0, np.int64), np.empty((0, 0), np.bool_), 0)
 
     def cap(self, graph: Graph, clock: Clock) -> int:
         """Lower the Q's of all end components of points to their caps; how many were lowered.
@@ -67,10 +67,10 @@ class Loops:
         """
         size = int(graph.counts["points"]), int(graph.counts["edges"])
         if size != self._size:
-            self._found = self._find(graph, clock)
+            self._loops = self._find(graph, clock)
             self._size = size
-        found = self._found
-        return _lower(graph, found.component, found.inside, self.drift * (1 + found.depth))
+        loops = self._loops
+        return _lower(graph, loops.component, loops.inside, self.drift * (1 + loops.depth))
 
     def _find(self, graph: Graph, clock: Clock) -> _Found:
         n_points, n_edges = int(graph.counts["points"]), int(graph.counts["edges"])
@@ -113,7 +113,7 @@ def thin_points(graph: Graph) -> Bools:
     for p in range(len(thin)):
         i = graph.point[p]["node"]
         for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
-            if graph.share[0, t] < THIN:
+            if graph.share[t] < THIN:
                 thin[p] = True
     return thin
 
@@ -141,6 +141,8 @@ def _lower(graph: Graph, component: Ints, inside: Bools, drift: float) -> int:
     nodes = graph.point["node"][members]
     best = values[members].max(axis=1)
     graph.bound["upper"][nodes] = np.minimum(graph.bound["upper"][nodes], best)
+    if lower[members < len(graph.of)].any():
+        graph.counts["fallen"] += 1
     return int(lower.any(axis=1).sum())
 
 

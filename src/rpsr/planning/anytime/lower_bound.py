@@ -19,6 +19,7 @@ from rpsr.kernels import njit
 from rpsr.planning.anytime.belief_graph import Array, Graph, Knobs
 from rpsr.planning.anytime.belief_parts import BEGIN, CENTRE, END, NEWEST, Parts
 from rpsr.planning.corners.moves import Moves
+from rpsr.scalar_products import dot
 
 SCATTERED = 8  # operations: how much longer one takes in vectors of many parts
 
@@ -49,7 +50,7 @@ def part_of(graph: Graph, vectors: Vectors, i: int) -> int:
     """The part that a node lies in."""
     if i == graph.counts["mixed"]:
         return len(vectors.parts.part) - 1
-    return int(np.int64(vectors.parts.of[graph.corner[0, graph.node[i]["begin"]]]))
+    return int(np.int64(vectors.parts.of[graph.corner[graph.node[i]["begin"]]]))
 
 
 @njit(cache=True)
@@ -59,7 +60,7 @@ def places(graph: Graph, vectors: Vectors, i: int) -> Ints:
     place = np.arange(length)
     if i != graph.counts["mixed"]:
         for t in range(length):
-            place[t] = vectors.parts.slot[graph.corner[0, begin + t]]
+            place[t] = vectors.parts.slot[graph.corner[begin + t]]
     return place
 
 
@@ -77,17 +78,29 @@ def best_of_part(
     values, first (C,): the values of those in use, and where each one's begin.
     """
     best, chosen, looked = -np.inf, -1, 0
-    begin, place = graph.node[i]["begin"], places(graph, vectors, i)
-    c = vectors.parts.part[part_of(graph, vectors, i), NEWEST]
+    begin, length, part = (
+        graph.node[i]["begin"],
+        graph.node[i]["length"],
+        part_of(graph, vectors, i),
+    )
+    weights: Array = graph.share
+    before = vectors.before
+    everywhere = length == vectors.parts.part[part, END] - vectors.parts.part[part, BEGIN]
+    place = places(graph, vectors, i) if not everywhere else np.empty(0, np.int64)
+    c = vectors.parts.part[part, NEWEST]
     while c >= since:
-        total, at = 0.0, first[c]
-        for t in range(len(place)):
-            total += graph.share[0, begin + t] * values[at + place[t]]
+        at = int(np.int64(first[c]))
+        if everywhere:
+            total = dot(weights, begin, values, at, length)
+        else:
+            total = 0.0
+            for t in range(length):
+                total += weights[begin + t] * values[at + place[t]]
         if total >= best or chosen < 0:  # the oldest of equal ones
             best, chosen = total, c
         looked += 1
-        c = vectors.before[c]
-    graph.counts["ops"] += looked * len(place) * SCATTERED // 4 + 4
+        c = before[c]
+    graph.counts["ops"] += looked * length * (1 if everywhere else SCATTERED) // 4 + 4
     return best, chosen
 
 
@@ -106,7 +119,7 @@ def scan(graph: Graph, vectors: Vectors, i: int) -> float:
     elif first < last:
         scores = np.zeros(last - first)
         for t in range(node[i]["begin"], node[i]["begin"] + node[i]["length"]):
-            weight, values = graph.share[0, t], vectors.column[graph.corner[0, t], first:last]
+            weight, values = graph.share[t], vectors.column[graph.corner[t], first:last]
             for c in range(last - first):
                 scores[c] += weight * values[c]
         for c in range(last - first):
@@ -151,6 +164,13 @@ def enter(graph: Graph, vectors: Vectors, v: int) -> None:
     for s in range(len(vectors.column)):
         vectors.column[s, c] = vectors.values[vectors.first[v] + s]
     counts["columns"] += 1
+
+
+@njit(cache=True)
+def enter_first(graph: Graph, vectors: Vectors, count: int) -> None:
+    """Put the first vectors to use, in their order."""
+    for v in range(count):
+        enter(graph, vectors, v)
 
 
 @njit(cache=True)
@@ -348,7 +368,7 @@ def collect(graph: Graph, vectors: Vectors, substitute: bool) -> None:
 
 @njit(cache=True)
 def family_of(vectors: Vectors, size: int, row: int) -> Ints:
-    """The vectors that a vector needs, including itself, (size,) of 0 and 1."""
+    """Which vectors a vector continues with, sooner or later, itself included: (size,), 1 or 0."""
     needed, queue, waiting = np.zeros(size, np.int64), np.empty(size, np.int64), 1
     needed[row], queue[0] = 1, row
     while waiting > 0:

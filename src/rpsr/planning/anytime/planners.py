@@ -103,7 +103,10 @@ class AnytimePlanner(ResumablePlanner):
 
 @dataclass(frozen=True)
 class HSVI(AnytimePlanner):
-    """Heuristic search value iteration: trials end where the gap is narrow enough.
+    """Heuristic search value iteration (HSVI), with lower and upper bounds on the optimal value.
+
+    Each trial follows the best action by the upper bound and the observation with the widest gap,
+    until the gap is narrow enough, and then tightens both bounds at the beliefs that it visited.
 
     epsilon: the gap at the start to reach, in units of reward or as a share of the value there
     (`Relative`); by default 1e-6 of the range of values (see `precision`).

@@ -42,11 +42,11 @@ from rpsr.planning.anytime.lower_bound import (
 )
 from rpsr.planning.corners.moves import Moves, accumulated
 
-FREELY = -1.0  # instead of what to shave off: values may also fall
+FREELY = -1.0  # instead of an amount to subtract: values may also fall
 
 
 class Links(NamedTuple):
-    """What follows each of C vectors in use.
+    """The successors of each of C vectors in use.
 
     action (C,), -1 without any. first (C,): where each one's values begin. begins (C, O): where
     those of the vector begin that it continues with after each observation.
@@ -150,7 +150,7 @@ def winners(graph: Graph, vectors: Vectors, values: Floats, first: Ints, least: 
             continue
         score[:] = 0.0
         for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
-            weight, column = graph.share[0, t], across[graph.corner[0, t]]
+            weight, column = graph.share[t], across[graph.corner[t]]
             for c in range(count):
                 score[c] += weight * column[c]
         best = score.argmax()

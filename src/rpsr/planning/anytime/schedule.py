@@ -22,7 +22,7 @@ from rpsr.planning.anytime.point_policies import improve_policy
 from rpsr.planning.anytime.resuming import add_vectors, fit
 from rpsr.planning.anytime.search_arrays import SearchState
 from rpsr.planning.anytime.sweeps import lower_sweep, mark_live, upper_sweep
-from rpsr.planning.anytime.walks import DONE, FULL, trial
+from rpsr.planning.anytime.walks import DONE, FULL, PAUSED, trial
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.reward_signs import exact_rewards
 from rpsr.planning.exact_steps import ExactSteps
@@ -37,10 +37,13 @@ MOST_CHUNKS = 10  # of them, at most, for a step of policy iteration
 FACTORS = (0.5, 0.95)  # of the gap at the start: the targets of trials, in turns
 GREEDY_SHARE = 0.25  # of the operations of other trials, for those that go by the lower bound
 GREEDY_UNTIL = 0.05  # of the first gap; then mostly the upper bound is left to improve
+GREEDY_VAIN = 8.0  # how much longer a greedy trial counts that changes nothing
 LOWER_SHARE = 1.0  # of the operations of trials, for lower sweeps and policy iteration
 POLICY_SHARE = 0.2  # of the operations of trials and lower sweeps, for policy iteration
 UPPER_SHARE = 0.18  # of the operations of trials and lower sweeps, for upper sweeps
-VAIN_SHARE = 8.0  # without a discount, of the operations of trials in vain, for upper sweeps
+UPPER_VAIN = 1e-3  # of the gap: after a sweep that lowers the start by less, the next waits
+MORE_POINTS = 1.02  # until there are this many times the points
+VAIN_SHARE = 8.0  # without a discount, of the operations of fruitless trials, for upper sweeps
 FRESH = 16  # one upper sweep in this many computes new decompositions
 PIVOTS = 5  # of a decomposition
 STALE = 1.2  # weights are out of date when the points have grown by this factor
@@ -87,8 +90,13 @@ class Schedule:
         self.state.graph.counts["random"] = self._rng.integers(2**31)
         self._order = np.empty(0, dtype=np.int64)
         self._spent = np.zeros(3)  # operations of trials, lower and upper sweeps
-        self._greedy, self._walked = 0, 0.0  # the number and operations of greedy trials
+        # The number of greedy trials, and their operations, more for those that change nothing.
+        self._greedy, self._walked = 0, 0.0
         lower, upper = self.state.bounds
+        # How far the present upper sweep has lowered the start; how many points the next awaits.
+        self._fallen, self._points_awaited = 0.0, 0.0
+        # Sweeps contract by 1 - discount: a smaller fall than half of that says that they are done.
+        self._least_fall = min(UPPER_VAIN, 0.5 * (1 - process.discount))
         self._least_gap = GREEDY_UNTIL * (upper - lower) if self.discounted else np.inf
         self._kept = self._rows = int(self.state.graph.counts["vectors"])
 
@@ -124,6 +132,7 @@ class Schedule:
     def search_from(self, mixture: Floats) -> None:
         """Continue from another mixture of corners, (k,); whatever was found so far is kept."""
         self.state.search_from(mixture)
+        self._fallen, self._points_awaited = 0.0, 0.0
         self.state.graph.counts["cursor"] = 0
         self._order = self._order[:0]
 
@@ -163,15 +172,19 @@ class Schedule:
         self._run(0, np.inf, trial, state.trail, factor * gap)
         self.trials += 1
         took = float(self._spent[0] - spent)
+        vain = self._progress == before
         if greedy:
             self._greedy += 1
-            self._walked += took
-        if not self.discounted and self._progress == before:
+            self._walked += took * (GREEDY_VAIN if vain else 1.0)
+            if vain:  # overdue greedy trials are dropped
+                share = GREEDY_SHARE / (1 + GREEDY_SHARE)
+                self._walked = max(self._walked, share * float(self._spent[0]))
+        if not self.discounted and vain:
             self._vain += took
 
     @property
     def _progress(self) -> tuple[float, ...]:
-        """What a trial changes unless it is in vain: the bounds at the start, points, vectors."""
+        """Numbers of which a useful trial changes one: bounds at the start, points, vectors."""
         counts = self.state.graph.counts
         return (*self.state.bounds, int(counts["points"]), int(counts["columns"]))
 
@@ -186,15 +199,28 @@ class Schedule:
     def tighten(self) -> None:
         """Upper sweeps, for as many operations as are due.
 
-        Trials in vain make more of them due: without a discount the bounds of a loop of beliefs
-        justify each other, which no trial changes, but a sweep over all of them does.
+        Trials that change nothing make more of them due: without a discount the bounds of a loop of
+        beliefs justify each other, which no trial changes, but a sweep over all of them does. With
+        a discount, a sweep that hardly lowers the start is the last one until points are added.
         """
         spent, vain = self._spent, VAIN_SHARE * self._vain
+        points = int(self.state.graph.counts["points"])
+        if points < self._points_awaited:  # overdue sweeps are dropped
+            spent[2] = max(spent[2], UPPER_SHARE * (spent[0] + spent[1]))
         while (due := UPPER_SHARE * (spent[0] + spent[1]) + vain - spent[2]) > 0:
-            if self._run(2, due, upper_sweep, self._sweeps % FRESH == 0):
-                self._sweeps += 1
-                if self._loops is not None:
-                    self._cap(self._loops)
+            before = self.state.bounds[1]
+            done = self._run(2, due, upper_sweep, self._sweeps % FRESH == 0)
+            lower, upper = self.state.bounds
+            self._fallen += before - upper
+            if not done:
+                continue
+            self._sweeps += 1
+            fell, self._fallen = self._fallen, 0.0
+            if self._loops is not None:
+                self._cap(self._loops)
+            elif fell < self._least_fall * (upper - lower):
+                self._points_awaited = MORE_POINTS * points
+                break
 
     def _find_loops(self) -> Loops:
         process, root, mixed = self.process, self.state.knobs.root, self.state.mixed
@@ -290,20 +316,20 @@ class Schedule:
         lower, upper = self.bounds
         if len(state.vectors.parts.part) == 1:
             values = state.values_of(rows)
-            found = ValueFunction.of(process.lift(values), choices)
+            value_function = ValueFunction.of(process.lift(values), choices)
         else:  # on beliefs, where values at the corners are coordinates
-            found = PartialValueFunction.made(state.partial_of(rows, self._floor), choices)
+            value_function = PartialValueFunction.made(state.partial_of(rows, self._floor), choices)
             values = state.partial_of(np.array([best]), self._floor).dense()
         value, off = process.value_at_start(values)
         lower = max(min(lower, value - off - self.begun.low_margin), self.begun.least)
         return run.solution(
             status,
-            found,
+            value_function,
             (lower, upper),
             value=value,
             iterations=self.trials,
             points=int(counts["points"]),
-            upper_bound=self.begun.upper_bound,
+            first_upper_bound=self.begun.first_upper_bound,
         )
 
     def _live(self) -> Ints:
@@ -314,24 +340,31 @@ class Schedule:
         return self._rng.permutation(live)
 
     def _run(self, which: int, due: float, kernel: Callable[..., int], *arguments: object) -> bool:
-        """Run a kernel in chunks until it is done or out of operations; whether it is done."""
-        state = self.state
-        before = state.graph.counts["ops"]
-        done = False
-        chunk = CHUNK // SLOWER if interpreting() else CHUNK
-        while not done and state.graph.counts["ops"] - before < due:
-            code = kernel(
-                state.graph,
-                state.moves,
-                state.scratch,
-                state.vectors,
-                state.knobs,
-                *arguments,
-                chunk,
-            )
-            if code == FULL:
-                state.make_room()
-            self.clock.check()
+        """Run a kernel in chunks until it is done or out of operations; whether it is done.
+
+        While kernels are interpreted, the clock is checked several times per chunk. The operations
+        are the same as those of compiled kernels, so that results do not depend on which ran.
+        """
+        state, done = self.state, False
+        counts = state.graph.counts
+        before = counts["ops"]
+        piece = CHUNK // SLOWER if interpreting() else CHUNK
+        while not done and counts["ops"] - before < due:
+            code, end = PAUSED, counts["ops"] + CHUNK
+            while code == PAUSED and counts["ops"] <= end:
+                budget = int(min(piece, end - counts["ops"]))
+                code = kernel(
+                    state.graph,
+                    state.moves,
+                    state.scratch,
+                    state.vectors,
+                    state.knobs,
+                    *arguments,
+                    budget,
+                )
+                if code == FULL:
+                    state.make_room()
+                self.clock.check()
             done = code == DONE
-        self._spent[which] += state.graph.counts["ops"] - before
+        self._spent[which] += counts["ops"] - before
         return done

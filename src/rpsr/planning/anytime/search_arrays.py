@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from rpsr.planning.anytime.belief_graph import (
     EDGE,
     NODE,
     POINT,
+    Array,
     Graph,
     Knobs,
     Scratch,
@@ -22,8 +24,8 @@ from rpsr.planning.anytime.belief_graph import (
     plant,
     rehash,
 )
-from rpsr.planning.anytime.belief_parts import BEGIN, CENTRE, END, Parts, centre
-from rpsr.planning.anytime.lower_bound import Vectors, enter, scan
+from rpsr.planning.anytime.belief_parts import BEGIN, CENTRE, END, Parts, members
+from rpsr.planning.anytime.lower_bound import Vectors, enter_first, scan
 from rpsr.planning.anytime.walks import Trail, open_point
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import Clock, LimitReached, MemoryTooSmall
@@ -40,6 +42,19 @@ def reach_of(process: CornerProcess, parts: Parts) -> int:
     moves = np.diff(process.indptr).reshape(n_actions, k).sum(axis=0)[parts.member]
     most = int(np.add.reduceat(moves, parts.part[:, BEGIN]).max())
     return min(most, n_actions * process.observations * k)
+
+
+class Full(NamedTuple):
+    """An array that must grow, with two larger shapes: twice its size, and what is needed."""
+
+    name: str
+    array: Array
+    doubled: tuple[int, ...]
+    least: tuple[int, ...]
+
+    def bytes(self, shape: tuple[int, ...]) -> int:
+        """Its bytes in this shape."""
+        return self.array.itemsize * math.prod(shape)
 
 
 class SearchState:
@@ -70,10 +85,11 @@ class SearchState:
         entries = 2 * k + len(parts.member)
         self.graph = Graph(
             counts=np.zeros((), COUNTS)[()],
-            corner=np.zeros((2, entries), np.int32),
-            share=np.zeros((2, entries)),
+            corner=np.zeros(entries, np.int32),
+            share=np.zeros(entries),
             node=np.zeros(nodes, NODE),
             bound=np.zeros(nodes, BOUND),
+            corner_sum=np.zeros((nodes, n_actions)),
             table=np.zeros(1 << (2 * nodes).bit_length(), np.int64),
             point=np.zeros(points, POINT),
             value=np.zeros((3 if hint.size else 2, points, n_actions)),
@@ -98,7 +114,7 @@ class SearchState:
         )
         counts = self.graph.counts
         counts["reach"], counts["widest"] = reach_of(process, parts), self.sizes.max()
-        needed = self._bytes + sum(size for _, _, size in self._fuller())
+        needed = self._bytes + sum(full.bytes(full.least) for full in self._full())
         if clock.memory_limit is not None and needed > clock.memory_limit:
             raise MemoryTooSmall(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
@@ -124,7 +140,7 @@ class SearchState:
         self.graph.counts["mixed"] = root if mixed else -1
         for c in range(len(parts.part)):
             last = mixed and c + 1 == len(parts.part)
-            parts.part[c, CENTRE] = root if last else self._node(centre(parts, c, k), knobs.tau)
+            parts.part[c, CENTRE] = root if last else self._centre(c, knobs.tau)
         self.knobs = knobs._replace(root=root, fallback=-1)
         self._enter_first(policies)
         if len(parts.part) == 1:
@@ -149,18 +165,20 @@ class SearchState:
     def _enter_first(self, policies: ValueFunction) -> None:
         """The first policies in every part, each followed by its successors where beliefs go."""
         vectors, parts, count = self.vectors, self.vectors.parts, len(policies)
-        for c, (begin, end, *_) in enumerate(parts.part.tolist()):
-            for p, (a, *following) in enumerate(policies.choices.tolist()):
-                v = c * count + p
-                after = parts.after[c, a] * count + np.array(following)
-                vectors.choice[v, 0] = a
-                vectors.choice[v, 1:] = np.where(parts.after[c, a] < 0, v, after)
-                at = int(self.graph.counts["values"])
-                vectors.values[at : at + end - begin] = policies.vectors[p, parts.member[begin:end]]
-                vectors.first[v], vectors.part[v] = at, c
-                self.graph.counts["values"] += end - begin
-                self.graph.counts["vectors"] += 1
-                enter(self.graph, vectors, v)
+        at = 0
+        for c, size in enumerate(self.sizes.tolist()):
+            rows = np.arange(c * count, (c + 1) * count)
+            then = parts.after[c, policies.actions]
+            vectors.choice[rows, 0] = policies.actions
+            vectors.choice[rows, 1:] = np.where(
+                then < 0, rows[:, None], then * count + policies.successors
+            )
+            vectors.first[rows], vectors.part[rows] = at + size * np.arange(count), c
+            values = policies.vectors[:, members(parts, c)].ravel()
+            vectors.values[at : at + len(values)] = values
+            at += len(values)
+        self.graph.counts["values"], self.graph.counts["vectors"] = at, count * len(parts.part)
+        enter_first(self.graph, vectors, count * len(parts.part))
 
     @property
     def sizes(self) -> Ints:
@@ -193,11 +211,10 @@ class SearchState:
         graph, counts = self.graph, self.graph.counts
         entries, edges = slice(counts["entries"]), slice(counts["edges"])
         node, point = graph.node[: counts["nodes"]], graph.point[: counts["points"]]
-        corner, share = graph.corner[:, entries].astype(np.int64), graph.share[:, entries].copy()
-        begin = node["begin"].copy()
+        corner, share = graph.corner[entries].astype(np.int64), graph.share[entries].copy()
         return PointBounds(
-            beliefs=Mixtures(begin, node["length"].copy(), corner[0], share[0]),
-            weights=Mixtures(begin, node["weights"].copy(), corner[1], share[1]),
+            beliefs=Mixtures(node["begin"].copy(), node["length"].copy(), corner, share),
+            weights=Mixtures(node["held"].copy(), node["weights"].copy(), corner, share),
             node_of=point["node"].copy(),
             point_of=node["point"].copy(),
             values=graph.value[0, : counts["points"]].copy(),
@@ -211,30 +228,34 @@ class SearchState:
     def make_room(self, more: int = 1, values: int = 0) -> None:
         """Double the arrays that are full, one by one, with room for more vectors and their values.
 
-        `LimitReached` if an array and its larger copy exceed the memory limit together; arrays that
-        have grown by then stay enlarged.
+        Where doubling exceeds the memory limit, an array grows by as little as is worth a copy.
+        `LimitReached` if it and even that copy exceed the limit together; arrays that have grown
+        by then stay enlarged.
         """
-        for name, shape, size in self._fuller(more, values):
-            self.clock.claim(self._bytes + size)
-            kind, field = name.split(".")
-            array = getattr(getattr(self, kind), field)
-            bigger = np.zeros(shape, array.dtype)
-            if name == HASHES:
-                graph = self.graph._replace(table=bigger)
-                rehash(graph)
-                self.graph = graph
+        for full in self._full(more, values):
+            held = self._bytes
+            shape = full.doubled
+            if held + full.bytes(shape) > self.clock.bytes_left:
+                shape = full.least
+            self.clock.claim(held + full.bytes(shape))
+            bigger = np.zeros(shape, full.array.dtype)
+            if full.name == HASHES:
+                self.graph = self.graph._replace(table=bigger)
+                rehash(self.graph)
                 continue
-            bigger[tuple(slice(n) for n in array.shape)] = array
+            bigger[tuple(slice(n) for n in full.array.shape)] = full.array
+            kind, field = full.name.split(".")
             setattr(self, kind, getattr(self, kind)._replace(**{field: bigger}))
-            del array  # frees memory for the next one
 
-    def _fuller(self, more: int = 1, values: int = 0) -> list[tuple[str, tuple[int, ...], int]]:
-        """The arrays that must grow: their names, and the shapes and bytes that they need."""
+    def _full(self, more: int = 1, values: int = 0) -> Iterator[Full]:
+        """The arrays that must grow, each looked up when it is asked for."""
         counts = self.graph.counts
-        entries, widest = int(counts["reach"]), max(values, int(counts["widest"]))
+        reach, widest = int(counts["reach"]), int(counts["widest"])
         places = {
-            **dict.fromkeys(("graph.node", "graph.bound"), (0, "nodes", self._children)),
-            **dict.fromkeys(("graph.corner", "graph.share"), (1, "entries", entries)),
+            **dict.fromkeys(
+                ("graph.node", "graph.bound", "graph.corner_sum"), (0, "nodes", self._children)
+            ),
+            **dict.fromkeys(("graph.corner", "graph.share"), (0, "entries", 2 * reach + widest)),
             **dict.fromkeys(("graph.edge", "graph.chance"), (0, "edges", self._children)),
             **dict.fromkeys(
                 ("graph.point", "graph.pool", "graph.gain", "graph.chain"), (0, "points", 1)
@@ -247,21 +268,20 @@ class SearchState:
                 ("vectors.origin", "vectors.starts", "vectors.before"), (0, "columns", more)
             ),
             "vectors.column": (1, "columns", more),
-            "vectors.values": (0, "values", widest),
+            "vectors.values": (0, "values", max(values, widest)),
         }
-        found: list[tuple[str, tuple[int, ...], int]] = []
         for name, (axis, count, extra) in places.items():
             kind, field = name.split(".")
             array, needed = getattr(getattr(self, kind), field), int(counts[count]) + extra + 2
             if needed >= array.shape[axis]:
-                shape = list(array.shape)
-                shape[axis] = max(2 * shape[axis], needed + needed // 4 + 16)
-                found.append((name, tuple(shape), array.itemsize * math.prod(shape)))
+                before, after = array.shape[:axis], array.shape[axis + 1 :]
+                length = max(2 * array.shape[axis], needed + needed // 4 + 16)
+                least = needed + needed // 8 + 1
+                yield Full(name, array, (*before, length, *after), (*before, least, *after))
         nodes = int(counts["nodes"]) + self._children
         if 2 * nodes + 2 >= len(self.graph.table):
-            size = 1 << (4 * nodes).bit_length()
-            found.append((HASHES, (size,), self.graph.table.itemsize * size))
-        return found
+            sizes = (1 << (4 * nodes).bit_length(), 1 << (2 * nodes + 2).bit_length())
+            yield Full(HASHES, self.graph.table, sizes[:1], sizes[1:])
 
     @property
     def _bytes(self) -> int:
@@ -278,9 +298,17 @@ class SearchState:
 
     def _node(self, mixture: Floats, tau: float) -> int:
         where: Ints = np.flatnonzero(mixture)
+        return self._found(where, mixture[where], tau)
+
+    def _centre(self, part: int, tau: float) -> int:
+        """The node of the uniform belief of a part."""
+        where = np.sort(members(self.vectors.parts, part))
+        return self._found(where, 1 / len(where), tau)
+
+    def _found(self, where: Ints, share: Floats | float, tau: float) -> int:
         begin = self.graph.counts["entries"]
-        self.graph.corner[0, begin : begin + len(where)] = where
-        self.graph.share[0, begin : begin + len(where)] = mixture[where]
+        self.graph.corner[begin : begin + len(where)] = where
+        self.graph.share[begin : begin + len(where)] = share
         i = int(locate(self.graph, len(where), tau))
         interpolate(self.graph, i)
         return i

@@ -82,7 +82,7 @@ def upper_sweep(
         if fresh:
             look(graph, scratch, p, knobs)
         else:
-            glance(graph, p, knobs.pad)
+            glance(graph, p, knobs)
         counts["looked"] -= 1
     counts["pool"] = 0
     graph.ends[:] = -1

@@ -53,13 +53,16 @@ class Trail(NamedTuple):
 
 @njit(cache=True)
 def has_room(graph: Graph, moves: Moves, scratch: Scratch, vectors: Vectors) -> bool:
-    """Whether one more point and its children, and one more vector, fit into the arrays."""
+    """Whether one more point and its children, and one more vector, fit into the arrays.
+
+    Its children may get weights of their own as well, and so may the point's node.
+    """
     counts, n_actions = graph.counts, moves.rewards.shape[0]
     children = n_actions * (len(scratch.joint) // len(scratch.row))
     return (
         counts["nodes"] + children < len(graph.node)
         and 2 * (counts["nodes"] + children) < len(graph.table)
-        and counts["entries"] + counts["reach"] < graph.share.shape[1]
+        and counts["entries"] + 2 * counts["reach"] + counts["widest"] < len(graph.share)
         and counts["edges"] + children < len(graph.edge)
         and counts["points"] + 1 < len(graph.point)
         and counts["vectors"] + 1 < len(vectors.choice)
@@ -69,32 +72,46 @@ def has_room(graph: Graph, moves: Moves, scratch: Scratch, vectors: Vectors) -> 
 
 
 @njit(cache=True)
-def lowered(graph: Graph, p: int, pad: float) -> tuple[int, Ints]:
+def fall(graph: Graph, p: int, action: int, bound: float, knobs: Knobs) -> None:
+    """Lower a Q to an upper bound; sums over corners are out of date if a corner's Q falls.
+
+    With a discount, a fall of less than `least` does not count there: sweeps contract, so later
+    falls are smaller still, and all together change little. Without a discount, every fall counts.
+    """
+    little = knobs.least if knobs.pad == 0.0 else 0.0
+    if p < len(graph.of) and graph.value[0, p, action] - bound > little:
+        graph.counts["fallen"] += 1
+    graph.value[0, p, action] = min(graph.value[0, p, action], bound)
+
+
+@njit(cache=True)
+def lowered(graph: Graph, p: int, knobs: Knobs) -> tuple[int, Ints]:
     """Lower a point's Q's by its children's bounds; the best action, and where each one's edges
     begin, (A + 1,).
     """
-    value, edge = graph.value, graph.edge
+    value, action, child_of = graph.value, graph.edge["action"], graph.edge["child"]
+    point, upper = graph.node["point"], graph.bound["upper"]
     n_actions = value.shape[2]
     m, last = graph.point[p]["first"], graph.point[p]["last"]
     begins = np.full(n_actions + 1, last)
     for a in range(n_actions):
         begins[a] = m
         total = value[1, p, a]
-        while m < last and edge[m]["action"] == a:
-            child = int(np.int64(edge[m]["child"]))
-            if graph.node[child]["point"] < 0:
+        while m < last and action[m] == a:
+            child = int(np.int64(child_of[m]))
+            if point[child] < 0:
                 interpolate(graph, child)
-            total += graph.chance[m] * graph.bound[child]["upper"]
+            total += graph.chance[m] * upper[child]
             m += 1
-        value[0, p, a] = min(value[0, p, a], total + pad)
+        fall(graph, p, a, total + knobs.pad, knobs)
     graph.counts["ops"] += last - begins[0]
     return value[0, p].argmax(), begins
 
 
 @njit(cache=True)
-def glance(graph: Graph, p: int, pad: float) -> int:
+def glance(graph: Graph, p: int, knobs: Knobs) -> int:
     """Lower a point's Q's by its children's current bounds; the action of the highest Q."""
-    best, _ = lowered(graph, p, pad)
+    best, _ = lowered(graph, p, knobs)
     i = graph.point[p]["node"]
     graph.bound[i]["upper"] = min(graph.bound[i]["upper"], graph.value[0, p, best])
     return best
@@ -104,7 +121,7 @@ def glance(graph: Graph, p: int, pad: float) -> int:
 def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs) -> int:
     """The same, after new decompositions of that action's out-of-date children."""
     value, edge = graph.value, graph.edge
-    best, begins = lowered(graph, p, knobs.pad)
+    best, begins = lowered(graph, p, knobs)
     stale = True
     while stale:
         stale, total = False, value[1, p, best]
@@ -117,7 +134,7 @@ def look(graph: Graph, scratch: Scratch, p: int, knobs: Knobs) -> int:
                 stale = True
                 decompose(graph, scratch, child, knobs.pivots, knobs.least)
             total += graph.chance[m] * graph.bound[child]["upper"]
-        value[0, p, best] = min(value[0, p, best], total + knobs.pad)
+        fall(graph, p, int(np.int64(best)), total + knobs.pad, knobs)
         best = value[0, p].argmax()
     i = graph.point[p]["node"]
     graph.bound[i]["upper"] = min(graph.bound[i]["upper"], value[0, p, best])
@@ -130,7 +147,7 @@ def gain_of(graph: Graph, p: int) -> float:
     i = graph.point[p]["node"]
     total = -worth(graph, p)
     for t in range(graph.node[i]["begin"], graph.node[i]["begin"] + graph.node[i]["length"]):
-        total += graph.share[0, t] * worth(graph, int(np.int64(graph.corner[0, t])))
+        total += graph.share[t] * worth(graph, int(np.int64(graph.corner[t])))
     return total
 
 
@@ -269,7 +286,7 @@ def trial(
         if chosen < 0:
             if endless and depth > 0 and counts["steps"] < knobs.retreats:
                 counts["steps"] += 1
-                glance(graph, p, knobs.pad)
+                glance(graph, p, knobs)
                 backup(graph, moves, vectors, p, knobs)
                 counts["depth"] -= 1
                 continue
@@ -292,7 +309,7 @@ def trial(
         if counts["ops"] > stop:
             return PAUSED
         p = graph.node[path[counts["depth"] - 1]]["point"]
-        glance(graph, p, knobs.pad)
+        glance(graph, p, knobs)
         backup(graph, moves, vectors, p, knobs)
         counts["depth"] -= 1
     counts["upward"] = 0

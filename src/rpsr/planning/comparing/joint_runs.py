@@ -78,11 +78,11 @@ def walk(
             for policy in following:
                 policy.update(action, Index(o))
             history = (*node.history, (model.actions[action], seen))
-            found = Node(after / chance, following, history, node.probability * chance)
-            target = table.find(_key(found))
+            child = Node(after / chance, following, history, node.probability * chance)
+            target = table.find(_key(child))
             if target < 0:
-                target = table.add(_key(found))
-                nodes.append(found)
+                target = table.add(_key(child))
+                nodes.append(child)
             node.edges.append((chance, target))
     return nodes
 

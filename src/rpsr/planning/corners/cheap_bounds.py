@@ -82,16 +82,16 @@ def blind_values(process: CornerProcess, clock: Clock | None = None) -> Floats:
     for a, rewards in enumerate(process.rewards):
         rows = moves[a * process.k : (a + 1) * process.k]
         least = np.full(process.k, float(rewards.min()) * process.ahead)
-        found = [least]
+        bounds = [least]
         if process.k > SMALL:
-            found.append(_swept_up(rows, rewards, least, clock))
+            bounds.append(_swept_up(rows, rewards, least, clock))
         if not clock.over:
             part = clock.share(1 / (len(values) - a))
-            found.append(solve_discounted(rows, rewards, part, found[-1]))
+            bounds.append(solve_discounted(rows, rewards, part, bounds[-1]))
         values[a] = np.max(
             [
                 value - _owed(process, float((value - rewards - rows @ value).max()), value)
-                for value in found
+                for value in bounds
             ],
             axis=0,
         )

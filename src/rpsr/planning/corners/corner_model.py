@@ -88,19 +88,19 @@ class CornerProcess:
     def record(self) -> Record | None:
         """The plain data of the POMDP whose states are the corners before merging, or None."""
         domain = self.model.domain
-        found = domain.record if isinstance(domain, Corners) else self.model.record
-        if found is None:
+        known = domain.record if isinstance(domain, Corners) else self.model.record
+        if known is None:
             return None
-        same = (found.actions, found.observations) == (self.model.actions, self.model.observations)
-        return found if same else None  # names may have been put into another order
+        same = (known.actions, known.observations) == (self.model.actions, self.model.observations)
+        return known if same else None  # names may have been put into another order
 
     @property
     def ahead(self) -> float:
         """1 / (1 - discount): the factor by which an error per step accumulates."""
         if self.discount >= 1:  # rows may sum to a little more than one
             raise ModelError(
-                f"{self.model.name}: discount {self.model.discount!r} is too close to 1 for "
-                "floats; give a smaller discount; over a horizon, plan with vi or reachable"
+                f"{self.model.name}: discount {self.model.discount!r} is 1, or too close to 1 for "
+                "floats: give a smaller discount, or a finite horizon with planner vi or reachable"
             )
         return 1 / (1 - self.discount)
 

@@ -91,7 +91,7 @@ def discounted_form(process: CornerProcess, planner: str, clock: Clock) -> Disco
             f"{process.model.name}: a policy may stay indefinitely in "
             f"{named_corner(process, int(loops[0]))}, and planner {planner} has no stopping rule "
             "then: plan with sarsop, hsvi or reachable, or give a discount below 1 (--discount, in "
-            "Python model.with_discount); vi plans over a horizon without one"
+            "Python model.with_discount); with a horizon (--horizon), vi needs no discount"
         )
     steps, _ = MergedComponents(process, moves, component, inside).steps(clock)
     live = np.flatnonzero(~over)
@@ -121,9 +121,9 @@ def _scaled(process: CornerProcess, live: Ints, weights: Floats) -> DiscountedFo
     lacks = np.clip(1 - sums / discount, 0.0, 1.0)
     rows = np.arange(n_actions)[:, None] * k + live
     first = process.observation[process.indptr[rows]].ravel()
-    each = np.arange(n_actions)
-    stays = process.observation[process.indptr[each * k]]
-    action = np.concatenate([action, np.repeat(each, m), each])
+    actions = np.arange(n_actions)
+    stays = process.observation[process.indptr[actions * k]]
+    action = np.concatenate([action, np.repeat(actions, m), actions])
     seen = np.concatenate([seen, first, stays])
     begin = np.concatenate([begin, np.tile(np.arange(m), n_actions), np.full(n_actions, m)])
     end = np.concatenate([end, np.full(n_actions * size, m)])

@@ -83,10 +83,10 @@ def expand(
     first; new points are expanded only under all actions.
     """
     n_actions, k = moves.rewards.shape
-    found = np.empty((max(limit, len(points)), k))
+    grown = np.empty((max(limit, len(points)), k))
     for p in range(len(points)):
         for s in range(k):
-            found[p, s] = points[p, s]
+            grown[p, s] = points[p, s]
     size = len(points)
     after, mass = np.empty((n_observations, k)), np.empty(n_observations)
     for p in range(limit):
@@ -95,7 +95,7 @@ def expand(
         for a in range(n_actions):
             if actions[0] >= 0 and a != actions[p]:
                 continue
-            move(moves, a, found[p], after, mass)
+            move(moves, a, grown[p], after, mass)
             for o in range(n_observations):
                 if mass[o] <= LEAST_MASS or size == limit:
                     continue
@@ -103,13 +103,13 @@ def expand(
                 for q in range(size):
                     known = True
                     for s in range(k):
-                        if abs(found[q, s] - after[o, s] / mass[o]) > apart:
+                        if abs(grown[q, s] - after[o, s] / mass[o]) > apart:
                             known = False
                             break
                     if known:
                         break
                 if not known:
                     for s in range(k):
-                        found[size, s] = after[o, s] / mass[o]
+                        grown[size, s] = after[o, s] / mass[o]
                     size += 1
-    return found[:size].copy()
+    return grown[:size].copy()

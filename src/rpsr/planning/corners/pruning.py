@@ -24,6 +24,7 @@ from rpsr.kernels import njit
 from rpsr.planning.corners.simplex_method import best_gain, evaluate, workspace, worst_excess
 from rpsr.planning.limits import Clock
 
+FEW_PIVOTS = 1e-3  # of a program's largest number of pivots: it rarely needs more
 SOLVED = 1e-12  # of the largest value: a program with bounds closer than this is solved
 
 
@@ -126,8 +127,9 @@ def lark(
 
 def filtered(values: Floats, tolerance: float, clock: Clock, effort: Effort) -> Ints:
     """Indices, ascending, of vectors (N, k) whose maximum is within the tolerance of all's."""
+    count, k = values.shape
+    foresee_program(clock, k, count)
     c = np.ascontiguousarray(values.T)
-    k, count = c.shape
     solved = SOLVED * float(np.abs(c).max(initial=0.0))
     sieve, size, cursor = whole(k, count), 0, 0
     for part in clock.parts(count, program_operations(k, count)):  # at most one program per vector
@@ -139,6 +141,11 @@ def filtered(values: Floats, tolerance: float, clock: Clock, effort: Effort) -> 
         if cursor == count:
             break
     return np.sort(sieve.kept[:size])
+
+
+def foresee_program(clock: Clock, k: int, vectors: int) -> None:
+    """`LimitReached` if one program, which cannot be divided, would last beyond the deadline."""
+    clock.foresee(FEW_PIVOTS * program_operations(k, vectors), "one linear program")
 
 
 def program_operations(k: int, vectors: int) -> float:

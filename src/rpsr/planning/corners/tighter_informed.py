@@ -62,7 +62,7 @@ class Mixtures(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """What may follow corners: E outcomes (a, s, o), in this order.
+    """The possible successors of corners: E outcomes (a, s, o), in this order.
 
     begin (A * k + 1,): the outcomes of each action and corner. observation (E,), chance (E,): the
     probability times the discount. belief (E,): which of the different beliefs follows.
@@ -124,8 +124,8 @@ def tighter_informed(process: CornerProcess, informed: Floats, clock: Clock) -> 
         pass
     if sweeps == 0:
         return None
-    each = np.arange(k, dtype=np.int64)
-    corners = ahead_of(outcomes, Mixtures(np.arange(k + 1), each, np.ones(k)), values) + off
+    corner_index = np.arange(k, dtype=np.int64)
+    corners = ahead_of(outcomes, Mixtures(np.arange(k + 1), corner_index, np.ones(k)), values) + off
     where = np.flatnonzero(process.start)
     start = Mixtures(np.array([0, len(where)]), where, process.start[where])
     upper = float(ahead_of(outcomes, start, values).max())

@@ -260,15 +260,15 @@ class MergedComponents:
         if not len(self.rows):
             return values[self.component]
         shrink = _columns(self.moves, self.component, len(self.first))
-        each = rewards[self.rows]
+        row_rewards = rewards[self.rows]
         may_stay: Bools = self.can_stay[self.first] if stay else np.zeros(len(self.first), np.bool_)
         for _ in range(IMPROVEMENTS):
-            ahead = each + shrink @ values
+            ahead = row_rewards + shrink @ values
             best = np.maximum.reduceat(ahead, self.begins)
             pick = _argmax(ahead, best, self.begins)
             leaves = np.ones(len(self.choosers), dtype=np.bool_)
             leaves[may_stay[self.choosers] & (best <= 0)] = False
-            policy, earned = self.choosers[leaves], each[pick[leaves]]
+            policy, earned = self.choosers[leaves], row_rewards[pick[leaves]]
             system = _square(shrink[pick[leaves]], policy, len(self.first))
             given = np.zeros(len(self.first))
             given[policy] = earned

@@ -12,7 +12,7 @@ import numpy as np
 
 from rpsr.io.records import Floats, Ints
 from rpsr.planning.corners.corner_model import CornerProcess
-from rpsr.planning.corners.pruning import Effort, filtered
+from rpsr.planning.corners.pruning import Effort, filtered, foresee_program
 from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.solution import Status
 from rpsr.planning.value.value_function import ValueFunction
@@ -42,11 +42,12 @@ def incremental(
         return values[keep], successors[keep]
 
     parts: list[ValueFunction] = []
+    foresee_program(clock, process.k, len(before))
     for action in range(len(process.rewards)):
         clock.claim(3 * before.vectors.nbytes * process.observations)
         projected = project(process, before.vectors, action)
         sets = [(o, *pruned(g, np.arange(len(g))[:, None])) for o, g in enumerate(projected)]
-        sets.sort(key=lambda each: len(each[1]))
+        sets.sort(key=lambda projection: len(projection[1]))
         order = [o for o, _, _ in sets]
         _, values, successors = sets[0]
         for _, more, indices in sets[1:]:
@@ -71,6 +72,7 @@ def enumerated(
 ) -> ValueFunction:
     """HV by full cross-sums, pruned once at the end. Loses at most twice the tolerance."""
     parts: list[ValueFunction] = []
+    foresee_program(clock, process.k, len(before))
     for action in range(len(process.rewards)):
         clock.claim(3 * before.vectors.nbytes * process.observations)
         projected = project(process, before.vectors, action)

@@ -141,7 +141,7 @@ def best_projections(
 
 @njit(cache=True)
 def search(
-    found: Found,
+    storage: Found,
     count: int,
     r: Floats,
     trees: Trees,
@@ -158,7 +158,7 @@ def search(
     (after `budget` programs), STUCK (the top of the stack is a single vector of HV whose program
     was not solved).
     """
-    u, tuples, points = found
+    u, tuples, points = storage
     g, first, maxima, child = trees
     cutoff, enough, solved, tie = wanted
     f, capacity = u.shape
@@ -244,7 +244,7 @@ def rise(u: Floats, count: int, solved: float, clock: Clock) -> float:
     space, new = workspace(f, count), np.ascontiguousarray(u[:, count:].T)
     highest = 0.0
     for part in clock.parts(len(new), program):
-        clock.foresee((part.stop - part.start) * program)
+        clock.foresee((part.stop - part.start) * program, "one more group of linear programs")
         for w in new[part]:
             near = worst_excess(u, count, w, space.scores)
             if space.scores[near] > highest:

@@ -95,12 +95,12 @@ def _converge(planner: Enumeration, run: Run) -> Solution:
         return Status.ROUNDING if wide + rounded + lost > wanted() else Status.SOLVED
 
     def finished(status: Status) -> Solution:
-        found = _controller(stages, tolerance)
-        lifted, (lower, upper) = process.lifted(found), bounds(found)
+        controller = _controller(stages, tolerance)
+        lifted, (lower, upper) = process.lifted(controller), bounds(controller)
         # The loss was estimated for the largest possible values; the plan itself has less.
         first = int((lifted.vectors @ run.model.start).argmax())
         worth = worth_at_start(process, lifted.vectors, lifted.choices, first)
-        value, _ = process.value_at_start(found.vectors)
+        value, _ = process.value_at_start(controller.vectors)
         return run.solution(
             status,
             lifted,

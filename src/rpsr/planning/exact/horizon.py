@@ -93,7 +93,8 @@ def plan_horizon(
 
     run.offer(lambda: finished(Status.INTERRUPTED, planning.hurried()))
     status = run.attempt(plan_steps)
-    return finished(status, replace(clock, held=planning.held))
+    left = clock.hurried() if status is Status.INTERRUPTED else clock
+    return finished(status, replace(left, held=planning.held))
 
 
 def _at_most(process: CornerProcess, planned: int, horizon: int) -> float:

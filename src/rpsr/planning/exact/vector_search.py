@@ -138,7 +138,7 @@ class Search:
 
     @property
     def excess(self) -> float:
-        """The largest by which a vector exceeds its own backup, at any corner."""
+        """The largest difference, a vector less its own backup, over all vectors and corners."""
         return excess(self.moves, self.choices, self.values)
 
     def from_below(self) -> tuple[float, float]:
@@ -174,16 +174,16 @@ class Search:
         seen, moves = self._shown(action)
         n_observations, scale = len(seen), self.scale
         projected = 2 * n_observations * count * (len(face) + 1)
-        found = limit * (process.k + 2 * len(face) + 2 * process.observations)
+        storage = limit * (process.k + 2 * len(face) + 2 * process.observations)
         sums = 2 * LARGEST_SUM * len(face)
-        self.clock.claim(NUMBER * (self._kept + projected + sums + found))
-        self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2)
+        self.clock.claim(NUMBER * (self._kept + projected + sums + storage))
+        self.clock.foresee(FEWEST_PIVOTS * (len(face) + 1.0) ** 2, "one linear program")
         v = np.ascontiguousarray(self.values.T)
         g, source, first = projections.project(moves, action, face, v, count, n_observations)
         owners = 2 * n_observations * g.shape[1]  # numbers: the successors of each column
         if owners > MOST_OWNERS:
             raise LimitReached(Status.SIZE)
-        self.clock.claim(NUMBER * (self._kept + projected + sums + found + owners))
+        self.clock.claim(NUMBER * (self._kept + projected + sums + storage + owners))
         self.clock.foresee(0.5 * n_observations * n_observations * g.shape[1])
         # The rounding error of a filter's proofs grows with the distance of its vectors.
         high, low = (f.reduceat(g, first[:-1], axis=1) for f in (np.maximum, np.minimum))
@@ -200,7 +200,7 @@ class Search:
         # proof is a mean of differences of at most len(face) + 1 vectors; their bound is rounded.
         hidden = weighted_mean(len(face) + 2) * spread * (1 + n_observations - groups)
         self.hidden = max(self.hidden, hidden)
-        self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + found))
+        self.clock.claim(NUMBER * (self._kept + g.size + source.size + trees + storage))
         trees, roots, deepest = branch_and_bound.grow_trees(g, first)
         stack, depth = np.empty((deepest + 2, groups), dtype=np.int64), 1
         stack[0] = roots
@@ -264,10 +264,10 @@ class Search:
         """
         process, solved = self.process, status.certified
         ends = self if solved or self.beats_blind else self._with_blind()
-        found, value = process.lifted(ends.controller), process.value_at_start(ends.values)[0]
+        lifted, value = process.lifted(ends.controller), process.value_at_start(ends.values)[0]
         return run.solution(
             status,
-            found if self.whole else replace(found, ahead=process.model),
+            lifted if self.whole else replace(lifted, ahead=process.model),
             (max(ends.from_below()[0], min(self.least, value)), upper),
             value=value,
             iterations=iterations,

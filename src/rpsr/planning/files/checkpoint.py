@@ -30,6 +30,7 @@ from rpsr.planning.value.value_function import ValueFunction
 
 FORMAT = "rpsr-checkpoint"
 FORMAT_VERSION = 1
+INSTEAD = "choose another file, or delete this one to start anew"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +95,13 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
     header, arrays = read_archive(path, "checkpoint")
     place = str(path)
     if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
-        raise InputError("not a checkpoint of this version of rpsr", place=place)
+        raise InputError(f"not a checkpoint of this version of rpsr; {INSTEAD}", place=place)
     if header.get("model") != _identity(model):
-        raise InputError(f"was written for another model, expected {model}", place=place)
+        raise InputError(f"was written for another model, expected {model}; {INSTEAD}", place=place)
     if header.get("horizon") is not None:
-        raise InputError("was written for a finite horizon, which cannot be resumed", place=place)
+        raise InputError(
+            f"was written for a finite horizon, which cannot be resumed; {INSTEAD}", place=place
+        )
     try:
         vectors, actions, successors = (arrays[k] for k in ("vectors", "actions", "successors"))
         if vectors.ndim != 2 or len(vectors) == 0 or actions.shape != (len(vectors),):
@@ -126,7 +129,7 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
             seconds=header["seconds"],
         )
     except (KeyError, TypeError, ValueError, InputError) as error:
-        raise InputError(f"damaged checkpoint: {error}", place=place) from None
+        raise InputError(f"damaged checkpoint: {error}; {INSTEAD}", place=place) from None
 
 
 def resume(

@@ -20,13 +20,13 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.files import packed, place_of, read_bytes, write_bytes
-from rpsr.io.printable import quoted
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs
+from rpsr.printable import quoted
 
 _NOWHERE = ("-", "X", "x")
 _CANDIDATES = 8  # nodes tried as the first: rounding may rank the best one lower

@@ -31,8 +31,8 @@ def convert_policy(
     stored = load_policy(source, linear)
     written = stored
     if isinstance(stored, FiniteStateController) and form in ("alpha", "policy"):
-        found = unconnected(stored.vectors(linear), stored.actions, linear)
-        written = StoredVectors(linear, found, made_for={"kind": linear.kind})
+        value_function = unconnected(stored.vectors(linear), stored.actions, linear)
+        written = StoredVectors(linear, value_function, made_for={"kind": linear.kind})
     save_policy(written, target, linear)
     return tuple(_notes(stored, form))
 
@@ -44,11 +44,11 @@ def _notes(stored: Stored, form: str | None) -> Iterator[str]:
     if isinstance(stored, FiniteStateController):
         if form != "pg":
             yield (
-                "the controller became the values of its nodes; acting by the best one earns at "
-                "least as much"
+                "the file has the values of the controller's nodes; acting by the best one earns "
+                "at least as much as the controller"
             )
         elif stored.successors.min() < 0:
-            yield "restarts were written as moves to the first node"
+            yield "a restart of the controller is a move to the first node in the file"
     if isinstance(stored, StoredVectors):
         if stored.epsilon is not None:
             yield f"the proven error bound (epsilon {stored.epsilon:.3g}) is not stored"

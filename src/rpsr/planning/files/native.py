@@ -9,9 +9,10 @@ coordinates; their names may be in another order than the model's. The file of a
 model contains that model, as the text of its native file: the plan then runs on any system with the
 same names, in any order, too.
 
-Large value functions are stored as an archive of the same document (see `rpsr.io.archive`), whose
-vectors are an array of floats: a file whose name ends in `.npz`, and any but `.json` if there are
-more than `LARGE` numbers. The content tells the two apart.
+A value function of more than `LARGE` numbers is stored as arrays, by its parts if it has parts (see
+`vector_arrays`): in JSON if the name ends in `.json`, else in an archive of the same document (see
+`rpsr.io.archive`). A name that ends in `.npz` means an archive of any size. The content tells the
+two apart. Format version 1 has no such arrays in JSON and no parts; smaller files still have it.
 
 A value function acts by the action of the best vector. Its value is then at least the lower bound
 that the planner reported. If "look_ahead" is true, it looks one step ahead instead, as plans for
@@ -32,22 +33,28 @@ from rpsr.errors import InputError
 from rpsr.io.archive import pack_archive, unpack_archive
 from rpsr.io.file_kinds import NATIVE_POLICY
 from rpsr.io.files import packed, write_bytes
-from rpsr.io.printable import shortened
-from rpsr.io.records import LARGEST_VALUE, Floats, Ints
+from rpsr.io.records import Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.models.renaming import END, renamed
 from rpsr.models.store import from_native_bytes, native_bytes
+from rpsr.planning.files.vector_arrays import PARTS, as_arrays, as_json, read_vectors
 from rpsr.planning.value.controllers import (
     FiniteStateController,
 )
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs
 from rpsr.planning.value.policies import AlphaPolicy
 from rpsr.planning.value.trees import PolicyTree
-from rpsr.planning.value.value_function import ValueFunction
+from rpsr.planning.value.value_function import (
+    PartialValueFunction,
+    PartialVectors,
+    ValueFunction,
+)
+from rpsr.printable import shortened
 from rpsr.showing import Shown, counted
 
 FORMAT_VERSION = 1
-LARGE = 1 << 16  # numbers: more are stored as an archive, unless the name asks for JSON
+WITH_ARRAYS = 2  # the format version of files with the arrays of `vector_arrays`
+LARGE = 1 << 16  # numbers: more are stored as arrays
 ARCHIVE = b"PK"  # the first bytes of one
 
 
@@ -81,9 +88,9 @@ class StoredVectors(Shown):
 
     def policy(self) -> AlphaPolicy:
         """The policy of the file; its method `looking_ahead` returns the look-ahead policy."""
-        found = self.value_function
-        actions = None if self.look_ahead else found.actions
-        return AlphaPolicy(self.model, found.vectors, self.epsilon, actions=actions)
+        value_function = self.value_function
+        actions = None if self.look_ahead else value_function.actions
+        return AlphaPolicy(self.model, value_function.vectors, self.epsilon, actions=actions)
 
     def title(self) -> str:
         """A description in one line."""
@@ -127,8 +134,9 @@ def write_native(policy: Stored, model: LinearModel, path: str) -> None:
     else:
         learned = model.estimator is not None
         own = learned or not model.domain.known
-        vectors = policy.value_function.vectors
-        vectors = vectors if own else to_beliefs(model, vectors)
+        vectors = policy.value_function.held
+        if not (own or isinstance(vectors, PartialVectors)):  # those are in belief coordinates
+            vectors = to_beliefs(model, vectors)
         if learned:
             document["carries"] = b64encode(native_bytes(model)).decode("ascii")
         document |= {
@@ -144,12 +152,21 @@ def write_native(policy: Stored, model: LinearModel, path: str) -> None:
 
 def _content(document: dict[str, Any], path: str) -> bytes:
     """The bytes of a file with a document, as an archive or as JSON."""
-    vectors, name = document.get("vectors"), path.lower().removesuffix(".gz")
-    large = vectors is not None and vectors.size > LARGE
-    if name.endswith(".npz") or (large and not name.endswith(".json")):
+    vectors: Floats | PartialVectors | None = document.get("vectors")
+    name, large = path.lower().removesuffix(".gz"), vectors is not None and vectors.size > LARGE
+    archive = name.endswith(".npz") or (large and not name.endswith(".json"))
+    if isinstance(vectors, PartialVectors) and not large:
+        vectors = vectors.dense()
+    if archive:
+        if isinstance(vectors, PartialVectors):
+            plain, arrays = as_arrays(vectors)
+            changed = {"format_version": WITH_ARRAYS, "vectors": plain}
+            return pack_archive(document | changed, arrays)
         header = {key: value for key, value in document.items() if key != "vectors"}
         return pack_archive(header, {} if vectors is None else {"vectors": vectors})
-    if vectors is not None:
+    if vectors is not None and large:
+        document = document | {"format_version": WITH_ARRAYS, "vectors": as_json(vectors)}
+    elif isinstance(vectors, np.ndarray):
         document = document | {"vectors": vectors.tolist()}
     try:
         pairs = [
@@ -160,11 +177,14 @@ def _content(document: dict[str, Any], path: str) -> bytes:
     return ("{\n" + ",\n".join(pairs) + "\n}\n").encode()
 
 
-def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
-    """Parse a file's content; its names must be the model's, for vectors in the same order."""
-    document = _document(content, place)
+def parse_native(content: bytes, place: str, model: LinearModel, size: int) -> Stored:
+    """Parse a file's content; its names must be the model's, for vectors in the same order.
+
+    size: bytes of the file, as it is stored; limits the memory that arrays may take.
+    """
+    document = _document(content, place, size)
     if "carries" in document:
-        return _carried(document, model, place)
+        return _carried(document, model, place, size)
     in_order = document.get("kind") not in ("controller", "tree")
     for kind, names in (("actions", model.actions), ("observations", model.observations)):
         read = document.get(kind)
@@ -185,7 +205,7 @@ def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
                 root = _index(document["root"])
                 return PolicyTree(model.actions, model.observations, layers, root)
             case "vectors":
-                return _vectors(document, model)
+                return _vectors(document, model, size)
             case other:
                 raise ValueError(f"kind: read {other!r}, expected controller, tree or vectors")
     except KeyError as error:
@@ -197,13 +217,13 @@ def parse_native(content: bytes, place: str, model: LinearModel) -> Stored:
         raise InputError(message, place=place) from None
 
 
-def _carried(document: dict[str, Any], system: LinearModel, place: str) -> StoredVectors:
+def _carried(document: dict[str, Any], system: LinearModel, place: str, size: int) -> StoredVectors:
     """A value function on the model that the file contains, to run on a system."""
     try:
         content = b64decode(document["carries"], validate=True)
-        vectors = _coefficients(document)
+        vectors = read_vectors(document["vectors"], size)
         model = from_native_bytes(content, place)
-        if not isinstance(model, LinearModel) or vectors.shape[1:] != (model.dimension,):
+        if not isinstance(model, LinearModel) or vectors.shape[1] != model.dimension:
             raise ValueError(f"vectors of shape {vectors.shape} for {model}")
         actions = _actions(document["vector_actions"], model)
         if len(actions) != len(vectors):
@@ -218,16 +238,19 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str) -> Store
     except InputError as error:
         raise InputError(f"the model in the file {error.message}", place=place) from None
     position = [system.actions.index(name) for name in model.actions]
-    found = unconnected(vectors, np.array(position)[actions], running)
-    return StoredVectors(running, found, None, made_for["kind"], made_for, ahead)
+    value_function = unconnected(vectors, np.array(position)[actions], running)
+    return StoredVectors(running, value_function, None, made_for["kind"], made_for, ahead)
 
 
-def _document(content: bytes, place: str) -> dict[str, Any]:
+def _document(content: bytes, place: str, size: int) -> dict[str, Any]:
     document: Any
     try:
         if content.startswith(ARCHIVE):
-            header, arrays = unpack_archive(content, place, len(content), "policy file")
-            document = header | {key: arrays[key] for key in ("vectors",) if key in arrays}
+            header, arrays = unpack_archive(content, place, size, "policy file")
+            parts = {key: array for key, array in arrays.items() if key in PARTS}
+            stored = header.get("vectors")
+            vectors = stored | parts if isinstance(stored, dict) else arrays.get("vectors")
+            document = header if vectors is None else header | {"vectors": vectors}
         else:
             document = json.loads(content)
     except json.JSONDecodeError as error:
@@ -241,9 +264,10 @@ def _document(content: bytes, place: str) -> dict[str, Any]:
         raise InputError(message, place=place) from None
     if not isinstance(document, dict) or document.get("format") != NATIVE_POLICY:
         raise InputError("not a policy file of rpsr", place=place)
-    if document.get("format_version") != FORMAT_VERSION:
-        read = document.get("format_version")
-        raise InputError(f"format version {read}, expected {FORMAT_VERSION}", place=place)
+    read, known = document.get("format_version"), (FORMAT_VERSION, WITH_ARRAYS)
+    if read not in known:
+        expected = " or ".join(map(str, known))
+        raise InputError(f"format version {read}, expected {expected}", place=place)
     return document
 
 
@@ -282,13 +306,17 @@ def _index(value: Any) -> int:
     return value
 
 
-def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
-    vectors = _coefficients(document)
+def _vectors(document: dict[str, Any], model: LinearModel, size: int) -> StoredVectors:
+    vectors = read_vectors(document["vectors"], size)
     actions, made_for = _actions(document["vector_actions"], model), _made_for(document)
     if len(vectors) != len(actions):
         raise ValueError(f"read {len(vectors)} vectors for {len(actions)} vector_actions")
+    beliefs = model.domain.beliefs and vectors.shape[1] == model.dimension
+    if isinstance(vectors, PartialVectors) and not beliefs:
+        vectors = vectors.dense()
     if document["coordinates"] == "belief":
-        vectors = from_beliefs(model, vectors)
+        if not isinstance(vectors, PartialVectors):
+            vectors = from_beliefs(model, vectors)
     elif made_for["kind"] != model.kind or vectors.shape[1] != model.dimension:
         other = f"a {made_for['kind']} of dimension {vectors.shape[1]}"
         raise ValueError(f"made for {other}, this is {model}")
@@ -296,13 +324,20 @@ def _vectors(document: dict[str, Any], model: LinearModel) -> StoredVectors:
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:
         raise ValueError(f"epsilon: read {epsilon!r}, expected a number of at least 0 or null")
-    found = unconnected(vectors, actions, model)
-    return StoredVectors(model, found, stored, made_for["kind"], made_for, _look_ahead(document))
+    value_function = unconnected(vectors, actions, model)
+    return StoredVectors(
+        model, value_function, stored, made_for["kind"], made_for, _look_ahead(document)
+    )
 
 
-def unconnected(vectors: Floats, actions: Ints, model: LinearModel) -> ValueFunction:
+def unconnected(
+    vectors: Floats | PartialVectors, actions: Ints, model: LinearModel
+) -> ValueFunction:
     """A value function without successors."""
-    return ValueFunction(vectors, actions, np.full((len(vectors), len(model.observations)), -1))
+    successors = np.full((len(vectors), len(model.observations)), -1)
+    if isinstance(vectors, PartialVectors):
+        return PartialValueFunction.made(vectors, np.column_stack([actions, successors]))
+    return ValueFunction(vectors, actions, successors)
 
 
 def _made_for(document: dict[str, Any]) -> dict[str, Any]:
@@ -318,16 +353,6 @@ def _look_ahead(document: dict[str, Any]) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"look_ahead: read {value!r}, expected true or false")
     return value
-
-
-def _coefficients(document: dict[str, Any]) -> Floats:
-    """The vectors of a document, (K, n), K > 0, checked for their size."""
-    vectors = np.array(document["vectors"], dtype=np.float64)
-    if vectors.ndim != 2 or vectors.size == 0:
-        raise ValueError(f"vectors of shape {vectors.shape}")
-    if not (np.abs(vectors) <= LARGEST_VALUE).all():
-        raise ValueError(f"a coefficient is not a number or beyond ±{LARGEST_VALUE:.0e}")
-    return vectors
 
 
 def _actions(names: list[str], model: LinearModel) -> Ints:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rpsr.errors import InputError
 from rpsr.io.file_kinds import expect_kind
-from rpsr.io.files import packed, path_text, place_of, read_bytes, write_bytes
+from rpsr.io.files import packed, path_text, place_of, read_content, write_bytes
 from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
@@ -56,7 +56,7 @@ def save_policy(
         raise InputError(f"model: missing; {policy} does not say which model it is for")
     linear = as_linear(own if model is None else model)
     if isinstance(policy, StoredVectors):
-        size = policy.value_function.vectors.shape[1]
+        size = policy.value_function.held.shape[1]
         if size != linear.dimension:
             fit = f"a model of dimension {size}, the dimension of the vectors"
             raise InputError(f"model: read {linear}, expected {fit}")
@@ -106,8 +106,8 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
     match policy:
         case Solution(horizon=None, model=model):
             ahead = model.estimator is not None
-            found = policy.value_function
-            return StoredVectors(model, found, policy.epsilon, look_ahead=ahead), model
+            value_function = policy.value_function
+            return StoredVectors(model, value_function, policy.epsilon, look_ahead=ahead), model
         case Solution():
             return PolicyTree.of(policy), policy.model
         case StoredVectors():
@@ -118,8 +118,8 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
                     "policy: a look-ahead policy has no actions for its vectors; save the Solution "
                     "that it was made from"
                 )
-            found = unconnected(vectors, actions, model)
-            return StoredVectors(model, found, policy.epsilon), model
+            value_function = unconnected(vectors, actions, model)
+            return StoredVectors(model, value_function, policy.epsilon), model
         case ControllerPolicy():
             return policy.controller, None
         case TreePolicy():
@@ -138,17 +138,18 @@ def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:
     """
     linear, path = as_linear(model), path_text(path, "path")
     expect_kind(path, "policy")
-    place, content = place_of(path), read_bytes(path)
+    place, stored = place_of(path), read_content(path)
+    content = stored.text
     match _form(path, content):
         case "alpha" | "policy" as form:
             parse = parse_alpha if form == "alpha" else parse_policy
             vectors, actions = parse(content, place, linear)
-            found = unconnected(vectors, actions, linear)
-            return StoredVectors(linear, found)
+            value_function = unconnected(vectors, actions, linear)
+            return StoredVectors(linear, value_function)
         case "pg":
             return parse_pg(content, place, linear)
         case _:
-            return parse_native(content, place, linear)
+            return parse_native(content, place, linear, stored.size)
 
 
 def _form(path: str, content: bytes) -> str:

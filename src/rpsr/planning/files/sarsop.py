@@ -20,12 +20,12 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from rpsr.errors import InputError
-from rpsr.io.printable import quoted, shortened
 from rpsr.io.records import LARGEST_VALUE, Floats, Ints
 from rpsr.io.variables import Space
 from rpsr.io.xml_tree import Document, Element, parse_xml
 from rpsr.models.linear import LinearModel
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs
+from rpsr.printable import quoted, shortened
 
 RIVALS = 2000  # vectors that each one is compared with; more would make writing slow
 
@@ -42,9 +42,9 @@ def layout(model: LinearModel) -> Ints:
     states = np.arange(n_states, dtype=np.int64)
     x = space.part(states, [i for i, v in enumerate(variables) if v.observed])
     y = space.part(states, [i for i, v in enumerate(variables) if not v.observed])
-    found = np.empty((int(x.max()) + 1, int(y.max()) + 1), dtype=np.int64)
-    found[x, y] = states
-    return found
+    state_at = np.empty((int(x.max()) + 1, int(y.max()) + 1), dtype=np.int64)
+    state_at[x, y] = states
+    return state_at
 
 
 def format_policy(model: LinearModel, vectors: Floats, actions: Ints) -> str:
@@ -103,15 +103,15 @@ def parse_policy(content: bytes, place: str, model: LinearModel) -> tuple[Floats
             raise document.error(table, message)
     if not table.children:
         raise document.error(table, "the file has no vectors")
-    found: dict[int, list[list[Floats]]] = {}  # action -> x -> vectors
+    by_action: dict[int, list[list[Floats]]] = {}  # action -> x -> vectors
     for element in table.children:
         action = _number(document, element, "action", len(model.actions))
         x = _number(document, element, "obsValue", len(states))
-        by_x = found.setdefault(action, [[] for _ in states])
+        by_x = by_action.setdefault(action, [[] for _ in states])
         by_x[x].append(_vector(document, element, states.shape[1]))
-    needed = 8 * states.size * sum(max(map(len, by_x)) for by_x in found.values())
+    needed = 8 * states.size * sum(max(map(len, by_x)) for by_x in by_action.values())
     document.allow(needed, "vectors over all states", table)
-    values, actions = _over_states(found, states)
+    values, actions = _over_states(by_action, states)
     return from_beliefs(model, values), actions
 
 
@@ -153,15 +153,15 @@ def _coefficient(document: Document, element: Element, words: list[str], at: int
     return value
 
 
-def _over_states(found: dict[int, list[list[Floats]]], states: Ints) -> tuple[Floats, Ints]:
+def _over_states(by_action: dict[int, list[list[Floats]]], states: Ints) -> tuple[Floats, Ints]:
     """Vectors over all states and their actions; where a value x has too few vectors of an action,
     the last one is repeated, and where it has none, the part is below all other vectors there.
     """
-    largest = max(float(np.abs(v).max()) for a in found.values() for x in a for v in x)
+    largest = max(float(np.abs(v).max()) for a in by_action.values() for x in a for v in x)
     nowhere = -(3 * largest + 1)
     rows: list[Floats] = []
     actions: list[int] = []
-    for action, by_x in sorted(found.items()):
+    for action, by_x in sorted(by_action.items()):
         for k in range(max(map(len, by_x))):
             row = np.full(states.size, nowhere)
             for x, vectors in enumerate(by_x):

@@ -9,6 +9,7 @@ from rpsr.arguments import real, whole
 from rpsr.errors import InputError
 from rpsr.planning.limits import Clock
 from rpsr.planning.solution import silent
+from rpsr.showing import counted
 
 SECONDS = 1.0  # per step, by default
 
@@ -30,8 +31,9 @@ class Effort:
         if seconds is None:
             return Effort(SECONDS if trials is None else None, trials)
         number = real(seconds)
-        if number is None or not number > 0:
-            raise InputError(f"seconds: read {seconds!r}, expected seconds per step above 0")
+        if number is None or not 0 < number < float("inf"):
+            expected = "a finite number of seconds per step above 0"
+            raise InputError(f"seconds: read {seconds!r}, expected {expected}")
         return Effort(number, trials)
 
     def clock(self, memory_limit: int | None = None) -> Clock:
@@ -43,6 +45,8 @@ class Effort:
         return self.trials is not None and trials >= self.trials
 
     def __str__(self) -> str:
-        parts = [] if self.seconds is None else [f"{self.seconds:g} seconds"]
-        parts += [] if self.trials is None else [f"{self.trials} trials"]
+        parts = (
+            [] if self.seconds is None else [f"{self.seconds:g} second{'s' * (self.seconds != 1)}"]
+        )
+        parts += [] if self.trials is None else [counted(self.trials, "trial")]
         return " and ".join(parts) + " per step"

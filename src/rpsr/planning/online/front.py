@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from rpsr.errors import InputError
+from rpsr.models.as_model import wrong_type
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.online.particles import ParticlePolicy
 from rpsr.planning.online.policy import OnlinePolicy
+from rpsr.planning.online.simulator import is_simulator
 
 
 def plan_online(
@@ -22,7 +24,14 @@ def plan_online(
     options: those of the policy, such as `seed`; `plan` for a model; `particles` and `scenarios`
     for a simulator.
     """
-    policy = OnlinePolicy if isinstance(system, POMDP | LinearModel) else ParticlePolicy
+    modelled = isinstance(system, POMDP | LinearModel)
+    if not (modelled or is_simulator(system)):
+        kinds = (
+            "a POMDP, a linear model or a simulator (an object with actions, discount, start and "
+            "step)"
+        )
+        raise wrong_type(system, "system", kinds, "rpsr.load_pomdp opens files and names")
+    policy = OnlinePolicy if modelled else ParticlePolicy
     try:
         return policy(system, seconds=seconds, trials=trials, **options)
     except TypeError as error:

@@ -138,15 +138,17 @@ class ParticlePolicy(Shown, Policy):
             if count >= self.particles or (ended and count == 0):
                 break
         if count == 0 and not ended:
+            names = self._batches.observations
+            seen = observation if names is None else names[observation]
             raise ImpossibleObservation(
-                f"none of {self.particles} particles gave observation {observation!r} after action "
+                f"none of {self.particles} particles gave observation {seen!r} after action "
                 f"{self._batches.actions[action]!r}: take more particles, or give the simulator "
                 "`perturb`"
             )
-        found = np.concatenate(kept)[: self.particles]
+        agreeing = np.concatenate(kept)[: self.particles]
         if 0 < count < self.particles:
-            found = found[rng.integers(count, size=self.particles)]
-        return found
+            agreeing = agreeing[rng.integers(count, size=self.particles)]
+        return agreeing
 
     def title(self) -> str:
         """A description in one line."""

@@ -202,7 +202,7 @@ class OnlinePolicy(Shown, Policy):
     def copy(self) -> Self:
         """An independent copy, with a copy of the search."""
         twin, shared = copy(self), (self._process, self._process.moves, self._begun)
-        twin._search = deepcopy(self._search, {id(each): each for each in shared})
+        twin._search = deepcopy(self._search, {id(part): part for part in shared})
         return twin
 
     def title(self) -> str:

@@ -27,16 +27,16 @@ class PomdpSimulator:
         pomdp = as_pomdp(pomdp)
         self.pomdp, self.actions, self.observations = pomdp, pomdp.actions, pomdp.observations
         self.discount = infinite_discount(pomdp.belief_model())
-        found, start = pomdp.outcomes, pomdp.record.start
+        outcomes, start = pomdp.outcomes, pomdp.record.start
         rows = len(pomdp.actions) * len(pomdp.states)
-        row = found.action * len(pomdp.states) + found.state
+        row = outcomes.action * len(pomdp.states) + outcomes.state
         row = np.append(row, np.full(len(start.indices), rows))
         self._indptr = np.searchsorted(row, np.arange(rows + 2))
-        sums = np.cumsum(np.append(found.probability, start.values))
+        sums = np.cumsum(np.append(outcomes.probability, start.values))
         before = np.append(0.0, sums)[self._indptr[:-1]]
         self._ends = row + (sums - before[row])  # ascending: the row, then its cumulative sums
-        self._next = np.append(found.next_state, start.indices)
-        self._seen, self._rewards = found.observation, found.reward
+        self._next = np.append(outcomes.next_state, start.indices)
+        self._seen, self._rewards = outcomes.observation, outcomes.reward
 
     def _drawn(self, rows: Ints, rng: np.random.Generator) -> Ints:
         """The outcome of each row that a random number selects."""

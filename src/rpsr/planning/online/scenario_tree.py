@@ -91,7 +91,7 @@ class ScenarioTree:
         self._deepest = int(np.log(NEGLIGIBLE) / np.log(batches.discount)) + 1
         self._blind = None if batches.has_lower else self._best_blind(states)
         above = float(batches.upper(states).mean())
-        self.root = Node(states, 0, self._lower(states), above)
+        self.root = Node(states, 0, self._lower(states, above), above)
         self._expand(self.root)
 
     def search(self, effort: Effort) -> None:
@@ -160,9 +160,9 @@ class ScenarioTree:
 
     def _step(self, states: States, action: int) -> tuple[States, Any, Floats, Bools]:
         """A step of the simulator; the worst reward of all is kept."""
-        found = self.batches.step(states, action, self.rng)
-        self._worst_reward = min(self._worst_reward, float(found[2].min(initial=0.0)))
-        return found
+        outcome = self.batches.step(states, action, self.rng)
+        self._worst_reward = min(self._worst_reward, float(outcome[2].min(initial=0.0)))
+        return outcome
 
     def _least(self) -> float:
         """The least possible sum of rewards; without `reward_range`, that of the worst so far."""
@@ -171,7 +171,6 @@ class ScenarioTree:
 
     def _children(self, states: States, seen: Any, depth: int) -> list[Node]:
         """The children of an action, one per observation of its scenarios."""
-        weight = self.batches.discount**depth / self.count
         above, (different, which) = self.batches.upper(states), grouped(seen)
         parts, uppers = [states], [float(above.sum())]
         if len(different) > 1:
@@ -179,15 +178,22 @@ class ScenarioTree:
             begins = np.searchsorted(which[order], np.arange(len(different)))
             uppers = np.add.reduceat(above[order], begins).tolist()
             parts = np.split(states[order], begins[1:])
-        return [
-            Node(part, depth, weight * len(part) * self._lower(part), weight * upper)
-            for part, upper in zip(parts, uppers, strict=True)
-        ]
+        pairs = zip(parts, uppers, strict=True)
+        return [self._node(part, depth, upper) for part, upper in pairs]
 
-    def _lower(self, states: States) -> float:
-        """A lower bound on the mean value: the simulator's own, or roll-outs of one action."""
+    def _node(self, states: States, depth: int, upper: float) -> Node:
+        """A leaf; upper: the sum of the upper bounds of its states."""
+        weight = self.batches.discount**depth / self.count
+        lower = self._lower(states, upper / len(states))
+        return Node(states, depth, weight * len(states) * lower, weight * upper)
+
+    def _lower(self, states: States, above: float) -> float:
+        """A lower bound on the mean value: the simulator's own, or roll-outs of one action.
+
+        above: an upper bound on it; the returns of a sample may exceed it.
+        """
         if self._blind is None:
-            return self.batches.lower(states)
+            return self.batches.lower(states, above)
         return float(self._rolled_out(states, self._blind, self.clock).mean())
 
     def _best_blind(self, states: States) -> int:

@@ -38,9 +38,11 @@ from rpsr.arguments import real
 from rpsr.errors import InputError, ModelError
 from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.labels import Label, index_of, observed
+from rpsr.showing import counted
 
 Rng = np.random.Generator
 States = Any  # an array of B rows, or of B objects
+SLACK = 1e-6  # relative: rewards in single precision, bounds of an iteration that was stopped
 HASHABLE = "an integer, or another value that can be hashed, such as a tuple"
 
 
@@ -78,7 +80,9 @@ class Batches:
 
     def __init__(self, simulator: Any) -> None:
         self.simulator: Any = simulator
-        self.batched = bool(getattr(simulator, "batched", False))
+        self.batched = getattr(simulator, "batched", False)
+        if not isinstance(self.batched, bool | np.bool_):
+            raise InputError(f"simulator: read batched {self.batched!r}, expected True or False")
         self.actions = _names(simulator.actions, "actions")
         if not self.actions:
             raise InputError("simulator: expected at least one action")
@@ -90,6 +94,7 @@ class Batches:
         self.discount = discount
         names = getattr(simulator, "observations", None)
         self.observations = None if names is None else _names(names, "observations")
+        self._rewards: tuple[float, float] | None = None  # the lowest and the highest
         self.least, self._most = self._range()
 
     def _range(self) -> tuple[float | None, float | None]:
@@ -110,6 +115,7 @@ class Batches:
             ) from None
         if not -np.inf < least <= most < np.inf:
             raise InputError(f"simulator: read reward_range {(least, most)}, expected lowest first")
+        self._rewards = least, most
         # An episode may end before the next reward, which then counts as 0.
         ahead = 1 / (1 - self.discount)
         least = least if least > 0 else least * ahead
@@ -118,50 +124,98 @@ class Batches:
     def start(self, rng: Rng, count: int) -> States:
         """Sample first states, B of them."""
         if self.batched:
-            return self._rows(self.simulator.start(rng, count), count, "start")
-        return _objects([self.simulator.start(rng) for _ in range(count)])
+            return self._rows(self._call("start", rng, count), count, "start")
+        return self._items([self._call("start", rng) for _ in range(count)], "start")
 
     def step(self, states: States, action: int, rng: Rng) -> tuple[States, Any, Floats, Bools]:
         """Next states, observations, rewards (B,) and whether episodes ended (B,)."""
         count = len(states)
         if self.batched:
-            after, seen, rewards, done = _four(self.simulator.step(states, action, rng))
+            after, seen, rewards, done = _four(self._call("step", states, action, rng))
             after = self._rows(after, count, "step")
         else:
-            found = [_four(self.simulator.step(state, action, rng)) for state in states]
-            after, seen, rewards, done = (list(column) for column in zip(*found, strict=True))
-            after, seen = _objects(after), _values(seen)
+            results = [_four(self._call("step", state, action, rng)) for state in states]
+            after, seen, rewards, done = (list(column) for column in zip(*results, strict=True))
+            after, seen = self._items(after, "step"), _values(seen)
         rewards = _numbers(rewards, count, "step", "rewards")
-        return after, _seen(seen, count), rewards, _ended(done, count)
+        self._check_rewards(rewards)
+        return after, self._named(_seen(seen, count)), rewards, _ended(done, count)
+
+    def _call(self, verb: str, *arguments: Any) -> Any:
+        """The result of a method; an error in it says what it was called with."""
+        try:
+            return getattr(self.simulator, verb)(*arguments)
+        except (TypeError, ValueError, IndexError) as error:
+            way = "all states at once, as rows of an array" if self.batched else "one state"
+            reason = " ".join(str(error).split())
+            raise ModelError(
+                f"simulator: `{verb}` failed: {reason}; with `batched = {bool(self.batched)}` it "
+                f"is called for {way}"
+            ) from error
+
+    def _check_rewards(self, rewards: Floats) -> None:
+        if self._rewards is None or not len(rewards):
+            return
+        least, most = self._rewards
+        slack = SLACK * max(abs(least), abs(most))
+        outside = rewards[(rewards < least - slack) | (rewards > most + slack)]
+        if len(outside):
+            raise ModelError(
+                f"simulator: `step` gave reward {outside[0]:g}, expected one in reward_range, "
+                f"{least:g} to {most:g}"
+            )
+
+    def _named(self, seen: Any) -> Any:
+        """Observations (B,), which must be indices if they have names."""
+        if self.observations is None:
+            return seen
+        indices = range(len(self.observations))
+        if seen.dtype.kind in "iu":
+            wrong = seen[(seen < 0) | (seen >= len(indices))].tolist()
+        else:
+            wrong = [value for value in seen.tolist() if value not in indices]
+        if wrong:
+            raise ModelError(
+                f"simulator: `step` gave observation {wrong[0]!r}, expected an index of its "
+                f"observations, 0 to {len(indices) - 1}"
+            )
+        return seen
 
     def upper(self, states: States) -> Floats:
         """Upper bounds on the optimal values of observed states, (B,)."""
         if self._most is not None:
             return np.full(len(states), self._most)
-        upper = self.simulator.upper
-        found = upper(states) if self.batched else [upper(state) for state in states]
-        return _numbers(found, len(states), "upper", "bounds")
+        return _numbers(self._each("upper", states), len(states), "upper", "bounds")
 
     @property
     def has_lower(self) -> bool:
         """Whether the simulator has lower bounds of its own."""
         return hasattr(self.simulator, "lower")
 
-    def lower(self, states: States) -> float:
-        """A lower bound on the mean value of states that are one belief."""
-        lower = self.simulator.lower
-        found = lower(states) if self.batched else [lower(state) for state in states]
-        values = _numbers(found, None, "lower", "bounds")
-        return float(np.max(values if self.batched else np.mean(values, axis=0)))
+    def lower(self, states: States, above: float) -> float:
+        """A lower bound on the mean value of states that are one belief; above: an upper one."""
+        values = _numbers(self._each("lower", states), None, "lower", "bounds")
+        below = float(np.max(values if self.batched else np.mean(values, axis=0)))
+        if below > above + SLACK * max(abs(below), abs(above)):
+            raise ModelError(
+                f"simulator: `lower` gave {below:g}, above the upper bound of the same states, "
+                f"{above:g} (means over {counted(len(states), 'state')}); expected lower <= upper"
+            )
+        return below
+
+    def _each(self, verb: str, states: States) -> Any:
+        """The results of a method that takes states only."""
+        if self.batched:
+            return self._call(verb, states)
+        return [self._call(verb, state) for state in states]
 
     def perturbed(self, states: States, rng: Rng) -> States | None:
         """States near these, or None if the simulator cannot tell."""
-        perturb = getattr(self.simulator, "perturb", None)
-        if perturb is None:
+        if not hasattr(self.simulator, "perturb"):
             return None
         if self.batched:
-            return self._rows(perturb(states, rng), len(states), "perturb")
-        return _objects([perturb(state, rng) for state in states])
+            return self._rows(self._call("perturb", states, rng), len(states), "perturb")
+        return self._items([self._call("perturb", state, rng) for state in states], "perturb")
 
     def observation(self, given: Any) -> Any:
         """An observation of a user as the simulator has it."""
@@ -181,22 +235,41 @@ class Batches:
         rows = _array(states, f"simulator: `{verb}` gave states that are not rows of an array")
         if rows.ndim == 0 or len(rows) != count:
             raise ModelError(f"simulator: `{verb}` gave {rows.shape} states, expected {count} rows")
+        if _has_nan(rows):
+            raise ModelError(f"simulator: `{verb}` gave a state with NaN, expected numbers")
         return rows
+
+    def _items(self, states: list[Any], verb: str) -> States:
+        for state in states:
+            if isinstance(state, float | np.ndarray | np.floating) and _has_nan(state):
+                raise ModelError(f"simulator: `{verb}` gave the state {state!r}, expected no NaN")
+        return _objects(states)
 
 
 def _names(given: Any, what: str) -> tuple[str, ...]:
     """The names of actions or observations."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError(f"simulator: read {what} {given!r}, expected a list of names")
-    return tuple(given)
+    names = tuple(given)
+    seen = set[str]()
+    for name in names:
+        if repr(name) in seen:
+            raise InputError(f"simulator: read {what} with {name!r} twice, expected it once")
+        seen.add(repr(name))
+    return names
 
 
-def _four(found: Any) -> tuple[Any, Any, Any, Any]:
+def _has_nan(given: Any) -> bool:
+    values = np.asarray(given)
+    return values.dtype.kind in "fc" and bool(np.isnan(values).any())
+
+
+def _four(returned: Any) -> tuple[Any, Any, Any, Any]:
     """The results of `step`."""
     try:
-        after, seen, reward, done = found
+        after, seen, reward, done = returned
     except (TypeError, ValueError):
-        count = f"{len(found)} values" if isinstance(found, tuple | list) else f"{found!r}"
+        count = f"{len(returned)} values" if isinstance(returned, tuple | list) else f"{returned!r}"
         raise ModelError(
             f"simulator: `step` gave {count}, expected 4: state, observation, reward, done"
         ) from None
@@ -223,16 +296,21 @@ def _numbers(given: Any, count: int | None, verb: str, what: str) -> Floats:
 
 
 def _ended(given: Any, count: int) -> Bools:
-    message = "simulator: `step` gave `done` that is not one truth value per state"
-    values = _array(given, message, np.bool_)
+    message = "simulator: `step` gave a wrong `done`; expected one truth value per state"
+    values = _array(given, message)
     if values.shape != (count,):
         raise ModelError(message)
-    return values
+    if values.dtype == np.bool_:
+        return values
+    wrong = [value for value in values.tolist() if value not in (0, 1)]  # None and NaN are not
+    if wrong:
+        raise ModelError(f"simulator: `step` gave done {wrong[0]!r}, expected True or False")
+    return values.astype(np.bool_)
 
 
 def _seen(given: Any, count: int) -> Any:
     """Observations (B,), of integers or other values that can be hashed."""
-    message = f"simulator: `step` gave observations of which each should be {HASHABLE}"
+    message = f"simulator: `step` returned wrong observations; expected each to be {HASHABLE}"
     values = _array(given, message)
     if values.shape != (count,):
         raise ModelError(message)

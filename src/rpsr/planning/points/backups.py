@@ -286,9 +286,9 @@ def step(
         rows = going[which]
         moved, mass = model.moved(states[rows], a, o)
         sound = mass > model.rounding
-        found = moved[sound] / mass[sound, None]
-        near = np.abs(found).max(axis=1, initial=0.0) <= limit
-        ahead[rows[sound][near]] = found[near]
+        normalized = moved[sound] / mass[sound, None]
+        near = np.abs(normalized).max(axis=1, initial=0.0) <= limit
+        ahead[rows[sound][near]] = normalized[near]
         lost = np.ones(len(rows), dtype=np.bool_)
         lost[np.flatnonzero(sound)[near]] = False
         seen[rows[lost]] = -1

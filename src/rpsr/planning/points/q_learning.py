@@ -129,9 +129,10 @@ class QLearning(BasePlanner):
             )
 
         run.offer(lambda: finished(Status.INTERRUPTED, clock.hurried()))
-        found = finished(run.attempt(learn), clock)
-        run.report(batches, found.lower, upper, vectors=len(found.vectors))
-        return replace(found, trace=tuple(clock.rows))
+        status = run.attempt(learn)
+        solution = finished(status, clock.hurried() if status is Status.INTERRUPTED else clock)
+        run.report(batches, solution.lower, upper, vectors=len(solution.vectors))
+        return replace(solution, trace=tuple(clock.rows))
 
     def _check(self) -> None:
         super()._check()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rpsr.planning.autosave import Saving
 from rpsr.planning.convergence import ROUNDING
@@ -20,14 +21,16 @@ from rpsr.planning.runner import Run
 from rpsr.planning.solution import ProgressRow, Solution, Status
 from rpsr.planning.value.value_function import ValueFunction
 
+FIRST_UPPER = "first_upper_bound"  # in `Solution.extras`
+
 
 @dataclass
 class Answers:
-    """What the planners of a run have proven so far.
+    """The bounds that the planners of a run have proven so far.
 
     best: the solution with the largest lower bound; None before the first one. upper: the smallest
     upper bound, and `upper_by` its planner. iterations: of all planners that have ended. stand_in:
-    whether `best` is one.
+    whether `best` is one. first_upper: what the search with a first upper bound says about it.
     """
 
     run: Run
@@ -36,20 +39,22 @@ class Answers:
     upper_by: str = ""
     iterations: int = 0
     stand_in: bool = False
+    first_upper: dict[str, Any] | None = None
 
-    def add(self, found: Solution, upper_by: str | None = None, *, stand_in: bool = False) -> None:
+    def add(self, plan: Solution, upper_by: str | None = None, *, stand_in: bool = False) -> None:
         """Take the better bounds of a planner that has ended."""
-        self.best, self.upper, self.upper_by = self._better(found, upper_by)
+        self.best, self.upper, self.upper_by = self._better(plan, upper_by)
         self.stand_in = stand_in
-        self.iterations += found.iterations
+        self.first_upper = plan.extras.get(FIRST_UPPER, self.first_upper)
+        self.iterations += plan.iterations
         self.run.offer(lambda: self.solution(Status.INTERRUPTED))
 
-    def _better(self, found: Solution, by: str | None = None) -> tuple[Solution, float, str]:
+    def _better(self, plan: Solution, by: str | None = None) -> tuple[Solution, float, str]:
         best, upper, upper_by = self.best, self.upper, self.upper_by
-        if best is None or self.stand_in or found.lower > best.lower:
-            best = found
-        if found.upper is not None and found.upper < upper:
-            upper, upper_by = found.upper, by or found.planner
+        if best is None or self.stand_in or plan.lower > best.lower:
+            best = plan
+        if plan.upper is not None and plan.upper < upper:
+            upper, upper_by = plan.upper, by or plan.planner
         return best, upper, upper_by
 
     def reached(self, goal: Goal) -> bool:
@@ -84,6 +89,7 @@ class Answers:
         assert best is not None, "a planner has ended, or its solution is given"
         if best.lower - upper <= ROUNDING * best.value_function.largest:
             upper = max(upper, best.lower)  # bounds that cross by more remain visible
+        first_upper = (best if also is None else also).extras.get(FIRST_UPPER, self.first_upper)
         return replace(
             best,
             planner=self.run.planner.name,
@@ -94,7 +100,12 @@ class Answers:
             seconds=self.run.clock.seconds,
             seed=getattr(self.run.planner, "seed", None),
             trace=tuple(self.run.clock.rows),
-            extras={**best.extras, "proven_by": {"lower": best.planner, "upper": upper_by}},
+            extras={
+                # What stopped one planner early says nothing of the run.
+                **{key: value for key, value in best.extras.items() if key != "unfit"},
+                FIRST_UPPER: first_upper,
+                "proven_by": {"lower": best.planner, "upper": upper_by},
+            },
         )
 
     def clock(self, until: float | None, watch: Watch | None) -> Clock:

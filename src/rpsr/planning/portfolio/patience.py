@@ -1,4 +1,4 @@
-"""How long a planner of the portfolio may go on: watches that prolong its time as it progresses.
+"""Time limits of the planners in the portfolio: watches extend them while a planner progresses.
 
 A planner has a clock of its own, whose time limit is at first short. A watch is called with every
 row of progress and moves that limit, but never beyond the limit of the whole run.
@@ -21,7 +21,7 @@ SLOWER = 2.0  # each further decade of a residual takes up to this many times as
 
 
 class Promising:
-    """Lets `vi` go on as long as it will probably prove its precision in the time that is left.
+    """Lets `vi` continue as long as it will probably prove its precision in the time that is left.
 
     The time for a decade of the residual is measured. The decades that are left, each taking
     `SLOWER` times as long as the one before, must fit into the time that is left, or, without a
@@ -68,7 +68,7 @@ class OverTheDomain:
 
 
 class Worthwhile:
-    """Lets `sarsop` go on until the limit of the run or, without one, while the gap narrows."""
+    """Lets `sarsop` continue until the limit of the run or, without one, while the gap narrows."""
 
     def __init__(self, whole: Clock, goal: Goal | None) -> None:
         self._goal, self._limited, self._gap = goal, whole.time_limit is not None, inf

@@ -6,7 +6,8 @@
    and solved exactly.
 3. `vi`, if there are at most `MOST_CORNERS` corners. It has a small part of the time, and more as
    long as its passes promise to prove its precision soon. Its value function holds at every belief.
-4. `sarsop`, beginning with the vectors of `vi`, for the rest of the time.
+4. `sarsop`, for the rest of the time. It begins with the vectors of `vi`, unless they are so many
+   that it would mostly compare them.
 
 Every planner proves its bounds by itself, so the largest lower bound and the smallest upper bound
 of all hold together, and the policy is that of the largest lower bound (see `answers`).
@@ -17,10 +18,10 @@ Stopping rule: the gap at the start is at most epsilon. Without a time limit, pl
 when the gap has narrowed by less than `WORTH` of itself within `PATIENCE` seconds.
 
 With `everywhere`, steps 1 and 2 give no policy: a blind policy that is optimal at the start says
-nothing of other beliefs. `vi` goes on as long as its residual, which bounds the error at every
-belief, promises to reach its precision. If it does not, the gap at the start decides as before, and
-`Solution.epsilon` is None: the value function is a lower bound at every belief, and precise at the
-start.
+nothing of other beliefs. `vi` continues as long as its residual, which bounds the error at every
+belief, is on course to reach its precision. If it is not, the gap at the start decides as before,
+and `Solution.epsilon` is None: the value function is a lower bound at every belief, and precise at
+the start.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ from rpsr.planning.value.value_function import ValueFunction
 
 FEW, FEW_NUMBERS = 1000, 2**20  # reachable states, and the numbers that describe them
 FEW_STEPS = 20_000  # pairs of an action and a state of an exact belief: some tenths of a second
-MOST_CORNERS = 200  # for `vi`, whose programs grow with the square
+MOST_CORNERS = 100  # for `vi`, whose programs grow with the square
 EXPLORING_SHARE = 0.05  # of the time limit, for the reachable states
-VI_SHARE, VI_SECONDS = 0.2, 4.0  # of the time limit, and at most: what `vi` has at first
+VI_SHARE, VI_SECONDS = 0.1, 2.0  # of the time limit, and at most: what `vi` has at first
+MOST_VECTORS = 1000  # of `vi`, for `sarsop` to begin with
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,10 @@ class Auto(ResumablePlanner):
         status = run.attempt(portfolio.solve)
         if portfolio.answers.best is None:  # interrupted before there was any policy (see `runner`)
             raise KeyboardInterrupt
-        found = portfolio.answers.solution(status)
+        plan = portfolio.answers.solution(status)
         # A planner may prove its last bounds only when it has ended.
-        run.report(found.iterations, found.lower, found.upper, vectors=len(found.vectors))
-        return replace(found, trace=tuple(run.clock.rows))
+        run.report(plan.iterations, plan.lower, plan.upper, vectors=len(plan.value_function))
+        return replace(plan, trace=tuple(run.clock.rows))
 
 
 class _Portfolio:
@@ -105,7 +107,8 @@ class _Portfolio:
                 return status
             if self.answers.reached(goal):
                 return Status.SOLVED
-            begun = self.answers.policy
+            policy = self.answers.policy
+            begun = policy if len(policy) <= MOST_VECTORS else begun
         return self._sarsop(goal, begun)
 
     def _cheap(self) -> None:
@@ -114,7 +117,7 @@ class _Portfolio:
         assert cheap is not None, "the corners are known, and there is a discount"
         blind = replace(cheap, planner="blind policy")
         self.answers.add(blind, upper_by="qmdp", stand_in=self.auto.everywhere)
-        self.run.report(0, cheap.lower, cheap.upper, vectors=len(cheap.vectors))
+        self.run.report(0, cheap.lower, cheap.upper, vectors=len(cheap.value_function))
 
     def _reachable(self) -> bool:
         """Whether the reachable states are few, and solved exactly."""
@@ -127,12 +130,12 @@ class _Portfolio:
             return False
         planner = Reachable(epsilon=self.auto.epsilon)
         part = self._part(planner, self.clock.time_limit, None)
-        found = planner.planned(part, graph, part.clock)
+        plan = planner.planned(part, graph, part.clock)
         part.report(
-            1, found.lower, found.upper, vectors=len(found.vectors), points=len(graph.states)
+            1, plan.lower, plan.upper, vectors=len(plan.value_function), points=len(graph.states)
         )
-        self.answers.add(found)
-        return found.status is Status.EXACT
+        self.answers.add(plan)
+        return plan.status is Status.EXACT
 
     def _exactly(self) -> Status | None:
         """The status if few exact beliefs are reachable and solved, else None."""
@@ -144,9 +147,9 @@ class _Portfolio:
             return None
         planner = Reachable(epsilon=self.auto.epsilon)
         part = self._part(planner, self.clock.time_limit, None)
-        found = planner.planned_exactly(part, graph)
-        self.answers.add(found)
-        return found.status if found.status.reached_goal else None
+        plan = planner.planned_exactly(part, graph)
+        self.answers.add(plan)
+        return plan.status if plan.status.reached_goal else None
 
     def _vi(self, goal: Goal, process: CornerProcess, begun: ValueFunction | None) -> Status:
         """Value iteration, while it promises to end soon."""
@@ -162,9 +165,9 @@ class _Portfolio:
             never = Goal(0.0)  # `vi` ends by itself when its precision is proven
             watch = OverTheDomain(Promising(self.clock, never, proven, False), process.ahead)
         part = self._part(planner, self.clock.seconds + first, watch, begun)
-        found = planner.plan(part)
-        self.answers.add(found)
-        return found.status
+        plan = planner.plan(part)
+        self.answers.add(plan)
+        return plan.status
 
     def _sarsop(self, goal: Goal | None, begun: ValueFunction | None) -> Status:
         """The search from the start, while it is worth waiting for."""
@@ -173,16 +176,16 @@ class _Portfolio:
         watch = Worthwhile(self.clock, goal)
         part = self._part(planner, watch.until, watch, begun)
         try:
-            found = planner.plan(part)
+            plan = planner.plan(part)
         except MemoryTooSmall:
             if self.answers.best is None:
                 raise
             return Status.MEMORY
-        self.answers.add(found)
+        self.answers.add(plan)
         if goal is not None and self.answers.reached(goal):
             return Status.SOLVED
-        stalled = found.status is Status.TIME and not self.clock.over
-        return Status.STALLED if stalled else found.status
+        stalled = plan.status is Status.TIME and not self.clock.over
+        return Status.STALLED if stalled else plan.status
 
     def _part(
         self,

@@ -52,28 +52,28 @@ def best_policy(process: CornerProcess, most: Floats, clock: Clock) -> ProvenPol
     """
     moves = transitions(process)
     actions = _backwards(process, moves, most)
-    found = _worth(process, moves, actions)
+    values = _worth(process, moves, actions)
     for _ in range(ROUNDS):
-        if found is None or clock.over:
+        if values is None or clock.over:
             break
-        ahead = process.rewards + (moves @ found).reshape(process.rewards.shape)
+        ahead = process.rewards + (moves @ values).reshape(process.rewards.shape)
         now = ahead[actions, np.arange(process.k)]
-        rounding = IMPROVEMENT * max(largest(found), 1e-300)
+        rounding = IMPROVEMENT * max(largest(values), 1e-300)
         gains = ahead.max(axis=0) - now > rounding
         if not gains.any():
             break
         other = np.where(gains, ahead.argmax(axis=0), actions)
         better = _worth(process, moves, other)
         # A state far from the first may gain before the first does.
-        if better is None or not (better - found > rounding).any():
+        if better is None or not (better - values > rounding).any():
             break
-        actions, found = other, better
-    if found is None:
+        actions, values = other, better
+    if values is None:
         raise ModelError(
             f"{process.model.name}: no policy with a finite sum of rewards was found; give a "
             "discount below 1 or a number of steps"
         )
-    return ProvenPolicy(actions, float(found[0]), _above(process, moves, found))
+    return ProvenPolicy(actions, float(values[0]), _above(process, moves, values))
 
 
 def _above(process: CornerProcess, moves: Sparse, values: Floats) -> float:
@@ -83,7 +83,7 @@ def _above(process: CornerProcess, moves: Sparse, values: Floats) -> float:
     costs = rewards.max() <= 0 and process.model.reward_error == 0
     if not costs or values.min() <= ENDLESS / 2 or values[rests].any():
         return inf
-    after, size = ((moves @ each).reshape(rewards.shape) for each in (values, np.abs(values)))
+    after, size = ((moves @ vector).reshape(rewards.shape) for vector in (values, np.abs(values)))
     excess = rewards + after - values + unit * (np.abs(rewards) + size + np.abs(values))
     excess = np.maximum(excess, 0.0)
     if excess[rewards == 0].any():

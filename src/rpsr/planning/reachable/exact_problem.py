@@ -65,18 +65,18 @@ def explore_exactly(
             clock.check()
         except LimitReached as reached:
             return reached.status
-        each: list[dict[int, tuple[int, Fraction]]] = []
+        by_action: list[dict[int, tuple[int, Fraction]]] = []
         for a in range(n_actions):
-            found: dict[int, tuple[int, Fraction]] = {}
+            followers: dict[int, tuple[int, Fraction]] = {}
             for seen, (after, above, below) in process.steps(belief, a).items():
                 if after is None:
                     return Status.SIZE
                 if after not in place:
                     place[after] = len(beliefs)
                     beliefs.append(after)
-                found[seen] = place[after], Fraction(above, below)
-            each.append(found)
-        outcomes.append(each)
+                followers[seen] = place[after], Fraction(above, below)
+            by_action.append(followers)
+        outcomes.append(by_action)
         work -= n_actions * len(belief[0])
         if len(beliefs) > limit or work < 0:
             return Status.SIZE
@@ -106,13 +106,13 @@ def plan_exactly(graph: ExactBeliefGraph, clock: Clock) -> Plan:
     )
     process = corner_process(problem.belief_model())
     known = undiscounted_bounds(process, clock)
-    found = best_policy(process, known.most, clock)
-    upper = min(float(known.most[:, 0].max()), found.upper)
-    met, controller = _controller(graph, found.actions)
+    best = best_policy(process, known.most, clock)
+    upper = min(float(known.most[:, 0].max()), best.upper)
+    met, controller = _controller(graph, best.actions)
     vectors = _finite(controller.vectors(model))
-    value = found.lower if not len(met) else float(vectors[0] @ model.start)
+    value = best.lower if not len(met) else float(vectors[0] @ model.start)
     function = ValueFunction(vectors, controller.actions, np.maximum(controller.successors, 0))
-    return Plan(value, min(found.lower, upper), upper, upper - found.lower, function)
+    return Plan(value, min(best.lower, upper), upper, upper - best.lower, function)
 
 
 def _rewards(graph: ExactBeliefGraph) -> list[list[Fraction]]:

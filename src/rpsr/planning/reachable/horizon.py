@@ -74,7 +74,8 @@ def plan_horizon(
         upper += later * float(process.rewards.max()) + horizon * rounding
         planned = [replace(stage, vectors=process.at_corners(stage.vectors)) for stage in joined]
         joined, value, lower = completed(process, planned, horizon, value - lower, clock)
-        upper = min(upper, seen_over(process, horizon, clock.share(SEEING)))
+    # What is paid for merged states may exceed what seeing the state would earn.
+    upper = min(upper, seen_over(process, horizon, clock.share(SEEING)))
     return Plan(value, lower, upper, rounded, joined[-1], joined, stopped)
 
 

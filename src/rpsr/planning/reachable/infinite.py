@@ -20,7 +20,7 @@ from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.proven_worth import worth_at_start
 from rpsr.planning.finite_mdp import lowest_within
 from rpsr.planning.limits import Clock
-from rpsr.planning.reachable.plans import Plan, hidden, rounding_of, size_of_rewards
+from rpsr.planning.reachable.plans import Plan, hidden, rounding_of, size_of_rewards, sizes
 from rpsr.planning.reachable.reachable_graph import ReachableGraph
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.value_function import ValueFunction
@@ -42,7 +42,7 @@ def plan_infinite(
     elif graph.open.any() or clock.time_limit is not None:
         blind = _blind_without_corners(model, clock.share(0.2))
     # Unexplored states have no edges: their rewards are their values.
-    rewards[graph.open] = (graph.states[graph.open] @ blind.vector)[:, None]
+    rewards[graph.open] = (graph.states @ blind.vector)[graph.open, None]
     problem = graph.problem(rewards, discount)
     values, _ = problem.optimum(clock.share(0.3))
     scale = float(np.abs(values).max())
@@ -51,9 +51,9 @@ def plan_infinite(
     followed = _followed(graph, process, actions, blind, scale, clock)
     value, lower = followed.value, max(followed.lower, min(blind.least, followed.value))
     if process is None:
-        return Plan(value, lower, None, value - lower, followed.found)
+        return Plan(value, lower, None, value - lower, followed.value_function)
     upper, off = _upper(graph, process, rewards, blind.worst, value, clock)
-    return Plan(value, lower, max(lower, upper), off + value - lower, followed.found)
+    return Plan(value, lower, max(lower, upper), off + value - lower, followed.value_function)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ class _Followed:
     lower: float
 
     @property
-    def found(self) -> ValueFunction:
+    def value_function(self) -> ValueFunction:
         """Its value function; impossible observations restart the controller."""
         successors = np.maximum(self.controller.successors, 0)
         return ValueFunction(self.vectors, self.controller.actions, successors)
@@ -130,7 +130,7 @@ def _upper(
     paid = hidden(graph, (worst, float(seen.max())))
     assert paid is not None, "the domain is known"
     rewards = rewards + discount * paid
-    rewards[graph.open] = _seen_at(process, seen, graph.states[graph.open])[:, None]
+    rewards[graph.open] = _seen_at(process, seen, graph.states)[graph.open, None]
     above = graph.problem(rewards, discount)
     most = float(rewards[~graph.open].max(initial=-np.inf)) * ahead
     most = max(most, float(rewards[graph.open].max(initial=-np.inf)))
@@ -148,7 +148,8 @@ def _seen_at(process: CornerProcess, values: Floats, states: Floats) -> Floats:
     If values are not linear in the model's states, a linear function above them is used.
     """
     vector = above_corners(process, values[None])[0]
-    off = weighted_mean(len(vector)) * (np.abs(states) @ np.abs(vector))  # x was divided by x e
+    size = sizes(states, vector[:, None])[:, 0]
+    off = weighted_mean(len(vector)) * size  # x was divided by x e
     return states @ vector + off + process.displaced * float(np.abs(values).max())
 
 
@@ -206,9 +207,9 @@ def _blind(process: CornerProcess, clock: Clock) -> _Blind:
 
 def _blind_without_corners(model: LinearModel, clock: Clock) -> _Blind:
     """The same in coordinates, where actions may diverge; nothing is proven."""
-    each = [
+    vectors = [
         _always(model, a).vectors(model, clock.share(1 / (len(model.actions) - a)))[0]
         for a in range(len(model.actions))
     ]
-    action = int((np.array(each) @ model.start).argmax())
-    return _Blind(action, each[action])
+    action = int((np.array(vectors) @ model.start).argmax())
+    return _Blind(action, vectors[action])

@@ -104,11 +104,13 @@ class Reachable(BasePlanner):
         size = len(graph.states)
         run.report(0, None, None, points=size)
         try:
-            found = self.planned(run, graph, clock)
+            if graph.stopped is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            solution = self.planned(run, graph, clock)
         except KeyboardInterrupt:
-            found = self._so_far(run, graph)
-        run.report(1, found.lower, found.upper, vectors=len(found.vectors), points=size)
-        return replace(found, trace=tuple(clock.rows))
+            solution = self._so_far(run, graph)
+        run.report(1, solution.lower, solution.upper, vectors=len(solution.vectors), points=size)
+        return replace(solution, trace=tuple(clock.rows))
 
     def _without_discount(self, run: Run) -> Solution:
         """The plan on exact beliefs, or in a form that has a discount (see `tasks_that_end`)."""
@@ -137,14 +139,14 @@ class Reachable(BasePlanner):
         """The plan on exact beliefs; `SETTLED` if its bounds are further apart than epsilon."""
         plan, size = plan_exactly(graph, run.clock), len(graph.beliefs)
         assert plan.upper is not None, "exact beliefs have corners"
-        run.report(1, plan.lower, plan.upper, vectors=len(plan.found), points=size)
+        run.report(1, plan.lower, plan.upper, vectors=len(plan.value_function), points=size)
         wide = max(abs(plan.lower), abs(plan.upper), float(np.abs(run.model.rewards).max()))
         goal = goal_of_range(self.epsilon, CLOSED, wide).at(plan.lower, plan.upper)
         gap, stopped = plan.upper - plan.lower, Status.TIME if run.clock.over else Status.SETTLED
         status = Status.SOLVED if gap <= goal else stopped
         return run.solution(
             Status.EXACT if gap <= EXACT * wide else status,
-            plan.found,
+            plan.value_function,
             (plan.lower, plan.upper),
             value=plan.value,
             iterations=1,
@@ -179,15 +181,19 @@ class Reachable(BasePlanner):
         ahead = sum(discount**k for k in range(steps)) if steps else 1 / (1 - discount)
         allowed = goal_of(self.epsilon, MERGED, model, ahead).at(plan.lower, plan.upper)
         if not (stopped or close) and (gap is None or gap - plan.rounded > allowed):
-            cost = "an unknown amount" if gap is None else f"up to {gap:.2g}"
+            if gap is None:  # the valid states are unknown, so vi refuses the model, too
+                cost = "an unknown amount"
+                advice = "planner pbvi" if steps is None else "a smaller tolerance"
+            else:
+                cost = f"up to {gap:.2g}, more than epsilon {allowed:g} allows"
+                advice = "a larger epsilon, or planner vi"
             raise ModelError(
-                f"the {size} reachable states of {model.name} are finitely many only after merging "
-                f"states that differ, which may change the value by {cost} (epsilon is "
-                f"{allowed:g}): use a larger epsilon, or planner vi"
+                f"{model.name}: the planner merged nearly equal reachable states into {size}. This "
+                f"may change the value by {cost}: use {advice}"
             )
         return run.solution(
             stopped or _status(close, steps),
-            plan.found,
+            plan.value_function,
             (plan.lower, plan.upper),
             value=plan.value,
             iterations=1,

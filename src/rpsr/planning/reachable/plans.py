@@ -13,6 +13,8 @@ from rpsr.planning.reachable.reachable_graph import ReachableGraph
 from rpsr.planning.solution import Status
 from rpsr.planning.value.value_function import ValueFunction
 
+AT_ONCE = 256  # states: a copy of all of them may take seconds
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -22,7 +24,7 @@ class Plan:
     lower: float
     upper: float | None
     rounded: float  # the part of the gap that is rounding
-    found: ValueFunction
+    value_function: ValueFunction
     stages: tuple[ValueFunction, ...] = ()
     stopped: Status | None = None  # finite horizon: why not all steps were planned
 
@@ -44,7 +46,16 @@ def rounding_of(model: LinearModel) -> float:
 
 def size_of_rewards(graph: ReachableGraph) -> float:
     """The largest sum_i |x_i R_ia| over the states x: rounding errors are relative to it."""
-    return float((np.abs(graph.states) @ np.abs(graph.model.rewards)).max())
+    return float(sizes(graph.states, graph.model.rewards).max())
+
+
+def sizes(states: Floats, weights: Floats) -> Floats:
+    """|x| @ |weights| for each state x: states (N, n), weights (n, A) -> (N, A)."""
+    totals, weights = np.empty((len(states), weights.shape[1])), np.abs(weights)
+    for begin in range(0, len(states), AT_ONCE):
+        rows = slice(begin, begin + AT_ONCE)
+        totals[rows] = np.abs(states[rows]) @ weights
+    return totals
 
 
 def hidden(graph: ReachableGraph, bounds: tuple[float, float] | None) -> Floats | None:

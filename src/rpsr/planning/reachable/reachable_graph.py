@@ -59,10 +59,12 @@ class Edges:
 
 @dataclass(frozen=True, eq=False)
 class ReachableGraph:
-    """N states (N, n), the start first; depth (N,) in steps; `open` (N,): not explored further.
+    """The states that are reachable from the start, and the moves between them.
 
-    lost (N, A): the largest error of the total probability of an action's edges.
-    stopped: the limit that ended the exploration early; `Status.SIZE`: number of states.
+    states (N, n): the start is the first. depth (N,): steps from the start. open (N,): whether a
+    state's successors were not explored. lost (N, A): a bound on the error of the total probability
+    of an action's edges. stopped: the limit that ended the exploration early, or None;
+    `Status.SIZE` is the limit on the number of states.
     """
 
     model: LinearModel
@@ -117,13 +119,13 @@ class ReachableGraph:
         used = edges.action == actions[edges.source]
         source, target = edges.source[used], edges.target[used]
         ends = np.searchsorted(source, np.arange(len(self.states) + 1))  # ordered by source
-        found, seen = [0], {0}
-        for state in found:  # grows during the loop
+        reached, seen = [0], {0}
+        for state in reached:  # grows during the loop
             for after in target[ends[state] : ends[state + 1]].tolist():
-                if after not in seen and not self.open[after] and len(found) < most:
+                if after not in seen and not self.open[after] and len(reached) < most:
                     seen.add(after)
-                    found.append(after)
-        return np.array(found)
+                    reached.append(after)
+        return np.array(reached)
 
 
 def explore(
@@ -198,14 +200,13 @@ class Exploration:
     def _expand(self, clock: Clock, limit: int, allowed: Callable[[Floats], Bools] | None) -> None:
         """Add all that follows the frontier; `LimitReached` at a limit."""
         builder, frontier = self._builder, self._frontier
-        states = builder.table.states[frontier]
-        follow = None if allowed is None else allowed(states)
+        size = self.model.dimension
+        follow = None if allowed is None else allowed(builder.table[frontier])
         for a, o in np.argwhere(self.model.emissions.any(axis=1)).tolist():  # others: impossible
-            every = np.arange(len(states))
-            rows = every if follow is None else every[follow[:, a]]
-            clock.claim(builder.nbytes + 2 * states.nbytes)
-            for part in clock.parts(len(rows), OPERATIONS + 2.0 * states.shape[1]):
-                builder.expand(states[rows[part]], frontier[rows[part]], a, o)
+            sources = frontier if follow is None else frontier[follow[:, a]]
+            clock.claim(builder.nbytes + 2 * 8 * size * len(frontier))
+            for part in clock.parts(len(sources), OPERATIONS + 2.0 * size):
+                builder.expand(builder.table[sources[part]], sources[part], a, o)
                 if len(builder.table) > limit:
                     raise LimitReached(Status.SIZE)
             clock.check()
@@ -220,7 +221,7 @@ class Exploration:
         lost[unexplored] = 0.0
         return ReachableGraph(
             self.model,
-            self._builder.table.states[:nodes].copy(),
+            self._builder.table[np.arange(nodes)],
             np.repeat(np.arange(len(sizes)), sizes),
             unexplored,
             self._builder.edges(edges),
@@ -298,7 +299,7 @@ class _Builder:
             if target < 0:
                 target = self.table.add(state)
             else:
-                difference = state - self.table.states[target]
+                difference = state - self.table[target]
                 moved = float(np.abs(difference).max())
                 if moved > 0:
                     back = difference if self._weights is None else difference @ self._weights

@@ -16,9 +16,11 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.linear import LinearModel
 from rpsr.planning.limits import Clock
 from rpsr.planning.reachable.reachable_graph import TOLERANCE, ReachableGraph, explore
+from rpsr.planning.solution import Status
 from rpsr.planning.value.controllers import FiniteStateController
 from rpsr.planning.value.value_function import ValueFunction
 
+EXPLORING, EVALUATING = 0.5, 0.8  # of the time that is left when each begins
 Rule = Callable[[Floats], Ints]  # states (B, n) -> actions (B,)
 
 
@@ -34,7 +36,7 @@ def followed(
     """The controller of a rule and its values, and the graph of the states that it reaches.
 
     blind: policies to continue with beyond `limit` states. tolerance: see `explore`. clock: its
-    limits end the exploration early, as the limit of states does.
+    limits end the exploration early, as the limit of states does; after Ctrl-C it is hurried.
     """
 
     def allowed(states: Floats) -> Bools:
@@ -43,11 +45,13 @@ def followed(
     graph = explore(
         model,
         limit=limit,
-        clock=clock,
+        clock=None if clock is None else clock.share(EXPLORING),
         tolerance=tolerance,
         allowed=allowed,
         partial=True,
     )
+    if clock is not None and graph.stopped is Status.INTERRUPTED:
+        clock = clock.hurried()
     actions, size = rule(graph.states), len(graph.states)
     fallback = blind.best(graph.states)
     successors = graph.successors(actions)
@@ -57,5 +61,5 @@ def followed(
     actions = np.append(actions, blind.actions)
     successors = np.vstack([successors, size + blind.successors])
     made = FiniteStateController(model.actions, model.observations, actions, successors)
-    vectors = made.vectors(model, None if clock is None else clock.share(0.8))
+    vectors = made.vectors(model, None if clock is None else clock.share(EVALUATING))
     return ValueFunction(vectors, actions, successors), graph

@@ -206,7 +206,9 @@ class StagedPolicy(Shown, Policy):
     def act(self) -> int:
         """The action for the current state and the number of steps left."""
         if self._left == 0:
-            raise ModelError(f"the horizon of {len(self.stages) - 1} steps is over")
+            raise ModelError(
+                f"the horizon of {counted(len(self.stages) - 1, 'step')} is over; call reset()"
+            )
         return int(self.actions_at(self._filter.state[None], self._left)[0])
 
     def update(self, action: Label, observation: Label) -> None:

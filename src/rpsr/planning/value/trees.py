@@ -27,10 +27,11 @@ from rpsr.showing import Shown, counted, some
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PolicyTree(Shown):
-    """layers[k - 1] = actions (K_k,) and successors (K_k, O) of the trees of k steps.
+    """A policy tree for a finite horizon, stored in layers.
 
-    root: the index of the first tree, in the last layer. A successor of -1 means that the
-    observation is not expected: if it occurs, the first tree of the next layer follows.
+    layers[k - 1]: the trees of k steps, as actions (K_k,) and successors (K_k, O), which are
+    indices of trees of k - 1 steps. root: the index of the whole plan in the last layer. A
+    successor of -1: the observation is not expected; if it occurs, tree 0 of k - 1 steps follows.
     """
 
     action_names: tuple[str, ...]
@@ -145,7 +146,9 @@ class TreePolicy(Shown, Policy):
     def act(self) -> int:
         """The action of the tree."""
         if self._left == 0:
-            raise ModelError(f"the horizon of {self.tree.horizon} steps is over")
+            raise ModelError(
+                f"the horizon of {counted(self.tree.horizon, 'step')} is over; call reset()"
+            )
         return int(self.tree.layers[self._left - 1][0][self._node])
 
     def update(self, action: Label, observation: Label) -> None:

@@ -66,6 +66,11 @@ class ValueFunction:
         return self.vectors.nbytes + self.actions.nbytes + self.successors.nbytes
 
     @property
+    def held(self) -> Floats | PartialVectors:
+        """The vectors as they are held: all numbers, (K, n), or only those of their parts."""
+        return self.vectors
+
+    @property
     def largest(self) -> float:
         """The largest absolute value of a coefficient."""
         return float(np.abs(self.vectors).max())
@@ -105,9 +110,22 @@ class PartialVectors:
     elsewhere: float
     dimension: int
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K, n)."""
+        return len(self.first) - 1, self.dimension
+
+    @property
+    def size(self) -> int:
+        """The numbers of `dense`."""
+        return len(self) * self.dimension
+
+    def __len__(self) -> int:
+        return len(self.first) - 1
+
     def dense(self) -> Floats:
         """All numbers, (K, n)."""
-        vectors = np.full((len(self.first) - 1, self.dimension), self.elsewhere)
+        vectors = np.full(self.shape, self.elsewhere)
         row = np.repeat(np.arange(len(vectors)), np.diff(self.first))
         vectors[row, self.state] = self.value
         return vectors
@@ -137,6 +155,11 @@ class PartialValueFunction(ValueFunction):
         return self.partial.dense()
 
     @property
+    def held(self) -> Floats | PartialVectors:
+        """The partial vectors; all numbers, (K, n), for a copy with other vectors."""
+        return self.vectors if self.partial is None else self.partial
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the arrays, without those of `vectors` if they are partial."""
         if self.partial is None:
@@ -149,7 +172,7 @@ class PartialValueFunction(ValueFunction):
         """The largest absolute value of a coefficient."""
         if self.partial is None:
             return super().largest
-        return max(float(np.abs(self.partial.value).max()), abs(self.partial.elsewhere))
+        return max(float(np.abs(self.partial.value).max(initial=0.0)), abs(self.partial.elsewhere))
 
 
 def contributing(model: LinearModel, action: int) -> list[int]:

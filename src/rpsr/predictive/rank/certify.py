@@ -101,18 +101,18 @@ def certified_core(
     rng = np.random.default_rng(seed)
     models = reductions(pomdp, rng)
     for starts in count(1):
-        found = _attempt(next(models), rng, search, rewards=rewards)
+        attempt = _attempt(next(models), rng, search, rewards=rewards)
         proof = (
-            _prove_by_merging(found, models, error, rewards=rewards)
-            if found.searched.arithmetic.full
-            else _prove_by_agreement(found, models, error, rng, search, rewards=rewards)
+            _prove_by_merging(attempt, models, error, rewards=rewards)
+            if attempt.searched.arithmetic.full
+            else _prove_by_agreement(attempt, models, error, rng, search, rewards=rewards)
         )
         if proof is not None:
             return CertifiedCore(
-                members=found.members,
+                members=attempt.members,
                 error_probability=min(1.0, starts * proof.error),
                 rewards_inside=proof.rewards_inside,
-                labels=found.quotient.labels,
+                labels=attempt.quotient.labels,
                 primes=proof.primes,
                 seed=seed,
                 spans=Spans(models, rng, rewards=rewards, searched=proof.searched),
@@ -205,15 +205,15 @@ def _attempt(
 
 
 def _prove_by_merging(
-    found: _Attempt, models: Iterator[ModularPOMDP], error: float, *, rewards: bool
+    attempt: _Attempt, models: Iterator[ModularPOMDP], error: float, *, rewards: bool
 ) -> _Proof | None:
-    inside, quotient = found.rewards_inside, found.quotient
+    inside, quotient = attempt.rewards_inside, attempt.quotient
     if quotient.trivial:  # every vector is constant on single states
-        return _Proof(0.0, inside, (found.model.prime,))
+        return _Proof(0.0, inside, (attempt.model.prime,))
     deadline.begin("certifying the rank")
-    bits = comparison_bits(found.model.pomdp)
+    bits = comparison_bits(attempt.model.pomdp)
     out_of_reach = bits >= PRIME_BITS * _MOST_PRIMES
-    primes = [found.model.prime]
+    primes = [attempt.model.prime]
     while True:
         exhausted = PRIME_BITS * len(primes) > bits
         left = 0.0 if exhausted else chance_of_dividing(bits) ** (len(primes) - 1)
@@ -230,7 +230,7 @@ def _prove_by_merging(
 
 
 def _prove_by_agreement(
-    found: _Attempt,
+    attempt: _Attempt,
     models: Iterator[ModularPOMDP],
     error: float,
     rng: np.random.Generator,
@@ -238,21 +238,21 @@ def _prove_by_agreement(
     *,
     rewards: bool,
 ) -> _Proof | None:
-    divisible = chance_of_dividing(minor_bits(found.model.pomdp, found.members))
-    primes, left = [found.model.prime], 1.0
-    searched = [found.searched]
+    divisible = chance_of_dividing(minor_bits(attempt.model.pomdp, attempt.members))
+    primes, left = [attempt.model.prime], 1.0
+    searched = [attempt.searched]
     while left > error:
         if len(primes) == _MOST_PRIMES:
-            name = found.model.pomdp.name
+            name = attempt.model.pomdp.name
             raise ModelError(
                 f"{name}: the denominators are too large to certify the rank; decide it in floats"
             )
         deadline.begin("certifying the rank")
         other = _attempt(next(models), rng, search, rewards=rewards)
-        if not found.agrees_with(other):
+        if not attempt.agrees_with(other):
             return None
         primes.append(other.model.prime)
         left *= divisible + other.bad_luck
         if len(searched) < KEPT:
             searched.append(other.searched)
-    return _Proof(left, found.rewards_inside, tuple(primes), tuple(searched))
+    return _Proof(left, attempt.rewards_inside, tuple(primes), tuple(searched))

@@ -89,11 +89,11 @@ class Spans:
     def _next(self) -> ReducedSpan:
         if self._searched:
             deadline.begin(FINDING_BASIS)
-            found = self._searched.pop(0)
+            searched = self._searched.pop(0)
         else:
             model = next(self._models)
-            found = search_modulo(
+            searched = search_modulo(
                 model, self._rng, breadth_first, rewards=self._rewards, phase=FINDING_BASIS
             )
-        rows, pivots = found.arithmetic.reduced_basis()
-        return ReducedSpan(found.model.prime, rows, pivots, found.quotient.labels)
+        rows, pivots = searched.arithmetic.reduced_basis()
+        return ReducedSpan(searched.model.prime, rows, pivots, searched.quotient.labels)

@@ -95,10 +95,10 @@ class FloatArithmetic:
 
     def outside(self, block: Floats) -> Bools:
         """(B,): which vectors have a residual above the tolerance."""
-        found = np.zeros(len(block), dtype=np.bool_)
+        is_outside = np.zeros(len(block), dtype=np.bool_)
         suspects = self._suspects(block[:, 0])
-        found[suspects] = self._above(_lengths(self._residuals(block[suspects, 0])))
-        return found
+        is_outside[suspects] = self._above(_lengths(self._residuals(block[suspects, 0])))
+        return is_outside
 
     def absorb(self, block: Floats) -> Bools:
         """(B,): which vectors were independent of all before them; they are added to the span."""

@@ -87,13 +87,13 @@ def products(
 @njit(cache=True)
 def outside(block: Ints, tests: Ints, p: int) -> Bools:
     """(B,): which rows of the block (B, n) have a non-zero product with a test vector (2, n)."""
-    found = np.zeros(len(block), dtype=np.bool_)
+    is_outside = np.zeros(len(block), dtype=np.bool_)
     for b in range(len(block)):
         for t in range(len(tests)):
             if dot(block[b], tests[t], p) != 0:
-                found[b] = True
+                is_outside[b] = True
                 break
-    return found
+    return is_outside
 
 
 @njit(cache=True)

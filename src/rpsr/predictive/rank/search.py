@@ -175,7 +175,7 @@ def _children(arithmetic: Arithmetic, node: _Node, n_z: int) -> list[tuple[_Node
     n_actions, n_observations, size = arithmetic.shape
     n_operators, step = n_actions * n_observations, max(1, _BLOCK_ENTRIES // (n_z * size))
     nodes: dict[int, _Node] = {}
-    found: list[tuple[_Node, int]] = []
+    children: list[tuple[_Node, int]] = []
     for first in range(0, n_operators, step):
         deadline.check()
         last = min(first + step, n_operators)
@@ -183,8 +183,8 @@ def _children(arithmetic: Arithmetic, node: _Node, n_z: int) -> list[tuple[_Node
         for i in np.flatnonzero(arithmetic.outside(block)).tolist():
             operator, z = first + i // n_z, i % n_z
             path = (divmod(operator, n_observations), *node.path)
-            found.append((nodes.setdefault(operator, _Node(path, node, operator)), z))
-    return found[::-1]
+            children.append((nodes.setdefault(operator, _Node(path, node, operator)), z))
+    return children[::-1]
 
 
 def _outcomes(arithmetic: Arithmetic, node: _Node) -> Block:

@@ -56,10 +56,10 @@ def rational_basis(spans: Spans) -> tuple[Floats, Ints, float] | None:
     bound on the error |(I - P) Q|, with P the projection on the span: for any Z it is at most
     |Q - B Z|, where B is the exact basis; Z is chosen so that this is small.
     """
-    found = rational_rows(spans)
-    if found is None:
+    echelon = rational_rows(spans)
+    if echelon is None:
         return None
-    exact, labels = found
+    exact, labels = echelon
     sizes = np.sqrt(np.bincount(labels))
     rows = np.array([[float(x) for x in row] for row in exact])
     alike = np.unique(rows, axis=1, return_inverse=True)[1].ravel()
@@ -83,15 +83,15 @@ def rational_rows(spans: Spans, primes: int = 2) -> tuple[list[list[Fraction]], 
     n rows of as many numbers as there are blocks, and the block of each state (S,).
     primes: combined to find rationals; one more checks them.
     """
-    one, *others = found = spans.first(primes + 1)
+    one, *others = reduced = spans.first(primes + 1)
     for other in others:
         same_blocks = np.array_equal(one.labels, other.labels)
         if not (same_blocks and np.array_equal(one.pivots, other.pivots)):
             return None
     deadline.check()
-    entries = np.stack([span.rows.ravel() for span in found], axis=1)
+    entries = np.stack([span.rows.ravel() for span in reduced], axis=1)
     distinct, where = np.unique(entries, axis=0, return_inverse=True)
-    *moduli, check = (span.prime for span in found)
+    *moduli, check = (span.prime for span in reduced)
     values: list[Fraction] = []
     for i, (*residues, z) in enumerate(distinct.tolist()):
         if i % 1024 == 0:

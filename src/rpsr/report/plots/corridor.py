@@ -80,19 +80,21 @@ def plot_corridor(pomdp: POMDP, reconstruction: Floats | None = None) -> Figure:
 def _place(name: str) -> Floats:
     row, _, cell = name.partition("-")
     if row not in _ROWS or not cell.isdigit():
-        raise ModelError(f"the corridor is drawn for load/unload, which has no state {name!r}")
+        raise ModelError(
+            f"the corridor can be drawn only for load/unload: {name!r} is not a state of it"
+        )
     return np.array([float(cell), _ROWS[row]])
 
 
 def _edges(pomdp: POMDP, reconstruction: Floats) -> dict[tuple[int, int], str]:
     """Moves (source, target), and `true (PSR)` where one of them is not zero."""
-    found: dict[tuple[int, int], str] = {}
+    edges: dict[tuple[int, int], str] = {}
     for a in range(len(pomdp.actions)):
         moves = sum(block for block in pomdp.D[a]).tocoo()  # type: ignore[union-attr]
         for source, target in zip(moves.row.tolist(), moves.col.tolist(), strict=True):
             pair = [_fraction(array[source, a]) for array in (pomdp.R, reconstruction)]
-            found[source, target] = "" if pair == ["0", "0"] else f"{pair[0]} ({pair[1]})"
-    return found
+            edges[source, target] = "" if pair == ["0", "0"] else f"{pair[0]} ({pair[1]})"
+    return edges
 
 
 def _fraction(number: float) -> str:

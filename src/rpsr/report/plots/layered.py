@@ -117,13 +117,13 @@ def distances(first: int, edges: Iterable[Edge]) -> dict[int, int]:
     after: dict[int, list[int]] = defaultdict(list)
     for source, target in edges:
         after[source].append(target)
-    found, queue = {first: 0}, [first]
+    steps, queue = {first: 0}, [first]
     for node in queue:
         for target in after[node]:
-            if target not in found:
-                found[target] = found[node] + 1
+            if target not in steps:
+                steps[target] = steps[node] + 1
                 queue.append(target)
-    return found
+    return steps
 
 
 def _chain(edge: Edge, layers: Mapping[int, int]) -> list[Place]:
@@ -136,10 +136,10 @@ def _chain(edge: Edge, layers: Mapping[int, int]) -> list[Place]:
 
 
 def _columns(layers: Mapping[int, int], chains: Iterable[Sequence[Place]]) -> list[list[Place]]:
-    found = dict.fromkeys((2 * layer, node, node) for node, layer in layers.items())
-    found |= dict.fromkeys(place for chain in chains for place in chain)
-    columns: list[list[Place]] = [[] for _ in range(max(place[0] for place in found) + 1)]
-    for place in found:
+    places = dict.fromkeys((2 * layer, node, node) for node, layer in layers.items())
+    places |= dict.fromkeys(place for chain in chains for place in chain)
+    columns: list[list[Place]] = [[] for _ in range(max(place[0] for place in places) + 1)]
+    for place in places:
         columns[place[0]].append(place)
     return columns
 
@@ -315,7 +315,7 @@ def _drawn(
 def _sides(
     node: int, layers: Mapping[int, int], links: Mapping[Place, list[Place]]
 ) -> tuple[list[Place], list[Place]]:
-    """What a node is linked to on its left and on its right."""
+    """The neighbours of a node on its left and on its right."""
     place = (2 * layers[node], node, node)
     near = links.get(place, [])
     return [p for p in near if p[0] < place[0]], [p for p in near if p[0] > place[0]]
@@ -332,14 +332,14 @@ def _ports(
 
     They are spread over each side of the node, in the order of their other ends.
     """
-    found: dict[tuple[int, Place], tuple[Point, Point]] = {}
+    ports: dict[tuple[int, Place], tuple[Point, Point]] = {}
     for node, box in boxes.items():
         sides, borders = _sides(node, layers, links), spans[2 * layers[node]]
         for x, border, near in zip((box.left, box.right), borders, sides, strict=True):
             for i, other in enumerate(sorted(near, key=lambda place: y[place]), 1):
                 height = box.y - (i / (len(near) + 1) - 0.5) * box.height
-                found[node, other] = (x, height), (border, height)
-    return found
+                ports[node, other] = (x, height), (border, height)
+    return ports
 
 
 def _curve(stops: Sequence[Point]) -> Floats:

@@ -20,7 +20,6 @@ from matplotlib.text import Text
 from matplotlib.textpath import TextToPath
 
 from rpsr.errors import ModelError
-from rpsr.io.printable import printable
 from rpsr.io.records import Floats
 from rpsr.models.as_model import as_linear, wrong_type
 from rpsr.models.linear import LinearModel
@@ -32,6 +31,7 @@ from rpsr.planning.value.controllers import (
     FiniteStateController,
     extract_controller,
 )
+from rpsr.printable import printable
 from rpsr.report.plots.layered import Box, Edge, Layout, Size, layered
 from rpsr.report.plots.style import COLOURS, INK, PAPER, new_figure, styled
 from rpsr.showing import counted
@@ -126,7 +126,7 @@ def joined(names: list[str]) -> str:
         (", ".join(names[:kept]), f" and {counted(len(names) - kept, 'other')}")
         for kept in range(len(names) - 1, 0, -1)
     ]
-    text, others = next((each for each in texts if len("".join(each)) <= _WIDEST), texts[-1])
+    text, others = next((pair for pair in texts if len("".join(pair)) <= _WIDEST), texts[-1])
     return _cut(text, _WIDEST - len(others)) + others
 
 

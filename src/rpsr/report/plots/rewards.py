@@ -32,8 +32,8 @@ def plot_reconstruction(
     24 states.
     """
     pomdp = as_pomdp(pomdp)
-    found = accuracy(pomdp) if found is None else found
-    reconstruction = found.reconstruction if isinstance(found, Accuracy) else found
+    given = accuracy(pomdp) if found is None else found
+    reconstruction = given.reconstruction if isinstance(given, Accuracy) else given
     states = worst_states(pomdp, reconstruction, NUMBERED if stacked else MOST_STATES)
     maps = [pomdp.R[states], reconstruction[states]]
     maps.append(maps[1] - maps[0])

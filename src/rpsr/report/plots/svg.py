@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from rpsr.io.printable import printable
+from rpsr.printable import printable
 from rpsr.report.plots.style import COLOURS, INK, PAPER, house_style
 
 _PAGE_COLOURS = {INK: "currentColor", PAPER: "var(--paper)"} | {

@@ -1,0 +1,1 @@
+"""Logs as tables with one row per step: CSV, Parquet, data frames and lists of records."""
