@@ -62,11 +62,12 @@ def test_losses_are_said(tmp_path):
     rover = parse_pomdpx(files.ROVER.encode(), place="f", name="f")
     (note,) = write_pomdpx(rover, tmp_path / "t.pomdpx")
     assert note == (
-        "2 state variables, of which rover fully observed, were written as one that is not fully "
-        "observed"
+        "2 state variables (fully observed: rover) were written as one variable, not fully observed"
     )
     marked = replace(tiger, resets=tiger.resets | True)
-    assert write_pomdpx(marked, tmp_path / "t.pomdpx") == ("resets, written as plain rows: 6",)
+    assert write_pomdpx(marked, tmp_path / "t.pomdpx") == (
+        "resets were written as ordinary rows of transitions: 6",
+    )
 
 
 def test_a_model_without_a_discount_is_refused(tmp_path):
