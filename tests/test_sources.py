@@ -180,7 +180,7 @@ def test_a_target_must_say_its_form(target):
 
 @pytest.mark.parametrize("target", ["m.pomdp", "-"])
 def test_a_linear_model_has_no_text_form(target):
-    with pytest.raises(InputError, match=r"a belief model has no .pomdp format; use"):
+    with pytest.raises(InputError, match=r"a belief model cannot be a .pomdp file; use"):
         save(build("tiger").belief_model(), target)
 
 

@@ -155,7 +155,7 @@ def test_plain_names_are_for_programs_that_read_no_others(succeed, say, rover):
     assert plain == named.with_plain_names()
     succeed("convert", "rover.pomdpx", "r.rpsr", "--model", "rpsr")
     code, _, err = say("convert", "r.rpsr", "s.rpsr", "--plain-names")
-    assert (code, err) == (1, "rpsr: s.rpsr: plain names are for POMDPs: read a rpsr model\n")
+    assert (code, err) == (1, "rpsr: s.rpsr: plain names: read a rpsr model, expected a POMDP\n")
 
 
 def test_the_verbs_take_pomdpx(succeed, rover):
