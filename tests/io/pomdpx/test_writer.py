@@ -94,7 +94,7 @@ def test_through_the_front_door(tmp_path):
         assert rpsr.save(tiger, tmp_path / name) == ()
         assert rpsr.load(tmp_path / name) == tiger
     assert (tmp_path / "t.POMDPX.gz").read_bytes()[:2] == gzip.compress(b"")[:2]
-    with pytest.raises(InputError, match=r"a psr model has no \.pomdpx format"):
+    with pytest.raises(InputError, match=r"a psr model cannot be a \.pomdpx file"):
         rpsr.save(rpsr.psr(tiger), tmp_path / "t.pomdpx")
 
 
