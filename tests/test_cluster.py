@@ -108,7 +108,7 @@ def test_what_fails_in_a_sum_is_raised_here(running, deeds, tmp_path):
             summed(deeds.fail, [1] * 5, executor, deeds.joined, None, "item")
         with pytest.raises(TypeError, match="unsupported operand"):
             summed(deeds.double, range(5), executor, deeds.adders, None, "item")
-        with pytest.raises(RpsrError, match="item 2 of 5: its processes were killed"):
+        with pytest.raises(RpsrError, match="item 2 of 5: the processes that ran it were killed"):
             summed(deeds.die, items, executor, deeds.joined, None, "item")
 
 
@@ -165,7 +165,7 @@ def test_a_scheduler_that_disappears_is_one_line_and_keeps_whole_rows(
             results = spread(deeds.sleep, [0, 600, 601], executor)
             assert next(results) == (0, "slept")
             process.kill()
-            with pytest.raises(SchedulerLost, match="scheduler is gone"):
+            with pytest.raises(SchedulerLost, match="scheduler ended before"):
                 list(results)
         monkeypatch.chdir(tmp_path)
         assert main(["accuracy", "tiger", "-o", "rows.jsonl", "--scheduler-file", str(file)]) == 1
@@ -207,7 +207,10 @@ def test_a_process_that_lost_its_scheduler_writes_nothing_else(tmp_path):
             assert waiting.stdout.readline() == "slept\n"
             process.kill()
             out, err = waiting.communicate()
-    assert (out, err) == ("SchedulerLost the scheduler is gone; finished work is kept\n", "")
+    assert (out, err) == (
+        "SchedulerLost the Dask scheduler ended before the work did; finished work is kept\n",
+        "",
+    )
 
 
 def another_version(folder):
@@ -247,7 +250,7 @@ def test_a_scheduler_that_disappears_from_a_sum_is_said(tmp_path, deeds):
         clusters.scheduler(tmp_path) as (process, file),
         clusters.workers(file, tmp_path),
         workers(scheduler_file=file) as executor,
-        pytest.raises(SchedulerLost, match="scheduler is gone"),
+        pytest.raises(SchedulerLost, match="scheduler ended before"),
     ):
         summed(deeds.sleep, [0, 600], executor, deeds.joined, lambda _: process.kill(), "")
 

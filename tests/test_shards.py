@@ -141,7 +141,7 @@ WHOLE = {"shard": "1/1", "key": ["seed"], "timings": [], "items": [[1], [2]], "a
 def test_a_damaged_manifest_is_one_line_and_nothing_is_written(change, capsys):
     Path("rows.jsonl").write_text(json.dumps(WHOLE | change) + "\n" + '{"seed": 1}\n')
     assert main(["merge", "rows.jsonl", "-o", "whole.jsonl"]) == 1
-    assert "rows.jsonl:1: the manifest, its first line, is damaged" in capsys.readouterr().err
+    assert "rows.jsonl:1: the first line, the manifest, is damaged" in capsys.readouterr().err
     assert not Path("whole.jsonl").exists()
 
 
@@ -150,8 +150,8 @@ def test_a_damaged_manifest_is_one_line_and_nothing_is_written(change, capsys):
     [
         ('{"source": ["tiger"]}\n', "row 1: 'source' is neither a text nor a number"),
         ("[" * 100_000 + "\n", "not a JSON object"),
-        ("", "contains neither rows nor"),
-        (json.dumps(WHOLE)[:30], "contains neither rows nor"),
+        ("", "contains no rows of results"),
+        (json.dumps(WHOLE)[:30], "contains no rows of results"),
     ],
 )
 def test_damaged_rows_are_one_line(text, said, capsys):

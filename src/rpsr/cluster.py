@@ -152,7 +152,8 @@ def connected(
         raise RpsrError(NEEDED) from None
     where = str(scheduler or scheduler_file)
     if scheduler_file is not None and not Path(scheduler_file).is_file():
-        raise RpsrError(f"{where}: no such scheduler file; `dask scheduler` writes it at its start")
+        command = f"dask scheduler --scheduler-file {where}"
+        raise RpsrError(f"{where}: no such scheduler file; `{command}` starts one and writes it")
     # This process reports a lost scheduler in one line of its own; Dask sets several levels.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)

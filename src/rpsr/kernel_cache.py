@@ -34,7 +34,8 @@ _numba: Any = numba  # its stubs know neither all of its settings nor options in
 _settings: Any = config
 
 IN_MEMORY = (
-    "so each run compiles them again; set NUMBA_CACHE_DIR to a folder that you own, with room"
+    "so each run compiles them again; "
+    "set NUMBA_CACHE_DIR to a folder of yours on a disk with free space"
 )
 NO_FOLDER = f"no folder for compiled kernels is writable, {IN_MEMORY}"
 

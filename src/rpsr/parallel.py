@@ -29,7 +29,7 @@ __all__ = ["Processes", "spread", "workers"]
 AGAIN = 3  # times an item is run again whose worker died, as a Dask scheduler does by default
 # One thread of linear algebra per process: several processes already use the cores.
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-LOST = "the scheduler is gone; finished work is kept"
+LOST = "the Dask scheduler ended before the work did; finished work is kept"
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Progress = Callable[[str], None]
@@ -111,8 +111,8 @@ def completed(
     for number, ((place, _), done) in enumerate(finished, 1):
         if done is None:
             raise RpsrError(
-                f"{what} {place + 1} of {len(items)}: its processes were killed, perhaps for "
-                "memory; try again with fewer jobs or larger workers"
+                f"{what} {place + 1} of {len(items)}: the processes that ran it were killed, "
+                "perhaps for lack of memory; use fewer jobs, or workers with more memory"
             )
         progress(f"{what} {number} of {len(items)}")
         yield place, done
@@ -318,7 +318,7 @@ def workers(
     """
     given = [x is not None for x in (jobs, scheduler, scheduler_file)]
     if sum(given) > 1:
-        raise RpsrError("give one of a number of jobs, a scheduler and a scheduler file")
+        raise RpsrError("jobs, scheduler and scheduler_file exclude each other; give one of them")
     if scheduler is not None or scheduler_file is not None:
         from rpsr.cluster import connected
 

@@ -90,7 +90,9 @@ class RowFile:
             row = parsed_object(line)
             if row is None or (self.fields and row.keys() != set(self.fields)):
                 raise InputError(
-                    "not a row of results; choose another file", place=str(self.path), line=number
+                    "not a row of results of this command; choose another file",
+                    place=str(self.path),
+                    line=number,
                 )
             self._keep(key_of(row, self.key, f"line {number}", str(self.path)), row)
         self._read, self._lines = self._read + len(raw) - len(cut), self._lines + len(lines)
@@ -120,7 +122,7 @@ class RowFile:
         first = f'{{"{self.fields[0]}": ' if self.fields else '{"'
         starts = [first.encode()] + [MANIFEST_START.encode()] * (self._read == 0)
         if not any(cut.startswith(start) or start.startswith(cut) for start in starts):
-            message = "not a row of results, nor the beginning of one; choose another file"
+            message = "not the beginning of a row of results; choose another file"
             raise InputError(message, place=str(self.path), line=self._lines + 1)
 
     @contextmanager

@@ -80,7 +80,7 @@ class Manifest:
         read = parsed_object(line)
         if read is None or not {"shard", "items"} <= read.keys():
             return None
-        wrong = "the manifest, its first line, is damaged, or written by another version of rpsr"
+        wrong = "the first line, the manifest, is damaged or written by another version of rpsr"
         if read.keys() != Manifest.__dataclass_fields__.keys() or not _is_manifest(read):
             raise InputError(wrong, place=place, line=1)
         items = tuple(map(tuple, read["items"]))
@@ -192,7 +192,7 @@ def merged(paths: Iterable[str | Path]) -> Merged:
             name = key_of(row, key, f"row {number}", path)
             if whole is not None and name not in items and not contradictions:
                 contradictions.append(
-                    f"{path}: {named(name)} is not among the items of the work in {first}"
+                    f"{path} has a row of {named(name)}, which is not part of the work in {first}"
                 )
             other = kept.get(name)
             if other is None or (other[1].get("error") and not row.get("error")):
@@ -249,5 +249,5 @@ def _read(path: str) -> tuple[Manifest | None, list[Row]]:
             )
         rows.append(row)
     if manifest is None and not rows:
-        raise InputError("contains neither rows nor the manifest of a part", place=path)
+        raise InputError("contains no rows of results, expected a file of rows", place=path)
     return manifest, rows

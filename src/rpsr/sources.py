@@ -66,7 +66,7 @@ def _open(text: str, normalize: bool, constants: dict[str, str]) -> POMDP | Line
             return load_native(path)
         return POMDP(read_model(text, normalize=normalize, constants=constants))
     if constants:
-        raise InputError("has no constants: they are for PRISM and JANI files", place=text)
+        raise InputError("has no constants: only PRISM and JANI files have them", place=text)
     if builtin or text.partition(":")[0] in DOMAINS:
         return build(text)
     if path.suffix or "/" in text:
@@ -97,7 +97,7 @@ def save(
     if plain_names:
         if not isinstance(model, POMDP):
             read = f"read a {model.kind} model"
-            raise InputError(f"plain names are for POMDPs: {read}", place=target)
+            raise InputError(f"plain names: {read}, expected a POMDP", place=target)
         model = model.with_plain_names()
     name = target.lower().removesuffix(".gz") if target != "-" else "-.pomdp"
     if target.lower().endswith(NATIVE_SUFFIX):
@@ -108,7 +108,7 @@ def save(
         expected = "expected a name ending in .pomdp, .pomdpx, .drn (also with .gz) or .rpsr"
         raise InputError(expected, place=target)
     if not isinstance(model, POMDP):
-        raise InputError(f"a {model.kind} model has no {form} format; use .rpsr", place=target)
+        raise InputError(f"a {model.kind} model cannot be a {form} file; use .rpsr", place=target)
     try:
         return _WRITERS[form](model.record, target)
     except InputError as error:

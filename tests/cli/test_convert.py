@@ -35,8 +35,8 @@ def test_a_model_to_pomdpx_and_back(succeed, target):
 
 def test_a_factored_model_says_what_it_loses(succeed, rover):
     err = succeed("convert", "rover.pomdpx", "rover.pomdp").err.splitlines()
-    assert "names that other programs may refuse (not letters, digits, - and _): 12;" in err[0]
-    assert err[1].endswith("that the state variables are fully observed is not stored: rover")
+    assert "names with characters other than letters, digits, - and _ (names: 12);" in err[0]
+    assert err[1].endswith("this format does not mark state variables as fully observed: rover")
     assert load("rover.pomdp") == rover
     assert load("rover.pomdp").state_variables == ()
     succeed("convert", "rover.pomdpx", "rover.rpsr")
@@ -145,7 +145,7 @@ def test_the_help_names_all_that_can_be_converted(succeed):
 def test_plain_names_are_for_programs_that_read_no_others(succeed, say, rover):
     """The hint stands beside the names that may be refused; the model is the same."""
     hint = succeed("convert", "rover.pomdpx", "a.pomdp").err
-    assert "; --plain-names writes s0, a0, o0, and a .pomdpx file is for the SARSOP toolkit" in hint
+    assert "; --plain-names writes s0, a0, o0 instead; for the SARSOP toolkit, write a" in hint
     hint = succeed("convert", "rover.pomdpx", "b.pomdp", "--plain-names").err
     assert "may refuse" not in hint
     named, plain = load("a.pomdp"), load("b.pomdp")
@@ -155,7 +155,7 @@ def test_plain_names_are_for_programs_that_read_no_others(succeed, say, rover):
     assert plain == named.with_plain_names()
     succeed("convert", "rover.pomdpx", "r.rpsr", "--model", "rpsr")
     code, _, err = say("convert", "r.rpsr", "s.rpsr", "--plain-names")
-    assert (code, err) == (1, "rpsr: s.rpsr: plain names are for POMDPs: read a rpsr model\n")
+    assert (code, err) == (1, "rpsr: s.rpsr: plain names: read a rpsr model, expected a POMDP\n")
 
 
 def test_the_verbs_take_pomdpx(succeed, rover):

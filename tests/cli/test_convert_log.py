@@ -26,7 +26,7 @@ def test_columns_of_the_source_are_named(say):
     columns = ("--columns", "episode=patient,action=drug,observation=test")
     code, _, error = say("convert", "a.csv", "b.csv", *columns)
     assert code == 0
-    assert "a.csv: ignored 'ward'; a log consists of episode, step" in error
+    assert "a.csv: ignored 'ward'; the names that are read are episode, step" in error
     assert Path("b.csv").read_text() == (
         "episode,step,action,observation,terminated,truncated\n"
         "0,0,go,x,false,false\n0,1,go,y,false,true\n1,0,stay,x,false,true\n"
@@ -57,7 +57,7 @@ def test_a_log_may_replace_itself_and_a_bad_one_replaces_nothing(say):
             ["tiger", "b.rpsr", "--columns", "action=a"],
             "tiger: --columns applies only to logs in .csv or .parquet files",
         ),
-        (["a.jsonl", "b.csv", "--columns", "action=a"], "columns need a table"),
+        (["a.jsonl", "b.csv", "--columns", "action=a"], "but only tables have columns"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(say, log, words, said):

@@ -40,7 +40,10 @@ def fails(capsys):
         (["info", "a" * 300, "--json"], "cannot be read: File name too long"),
         (["convert", "tiger", "tiger.txt"], "tiger.txt: expected a name ending in .pomdp"),
         (["convert", "tiger", "no/where.rpsr"], "no/where.rpsr: the folder does not exist"),
-        (["convert", "tiger", "t.pomdp", "--model", "belief"], "a belief model has no .pomdp form"),
+        (
+            ["convert", "tiger", "t.pomdp", "--model", "belief"],
+            "a belief model cannot be a .pomdp file",
+        ),
         (["domains", "export", "tigre", "-o", "t.pomdp"], "no domain is called 'tigre'"),
         (["domains", "export", "tiger", "-o", "t.txt"], "t.txt: expected a name ending in .pomdp"),
     ],

@@ -16,10 +16,10 @@ def test_info_counts_the_states_of_labels(say, name):
     assert (code, err) == (0, "")
     facts = json.loads(out)
     assert facts["labels"] == {"goal": 1, "end": 2, "none": 0}
-    assert any("are not available" in warning for warning in facts["warnings"])
+    assert any("not all actions are available" in warning for warning in facts["warnings"])
     code, out, err = say("info", name)
     assert "goal (1), end (2), none (0)" in out
-    assert "8 of the pairs of state and action are not available" in err
+    assert "available action does (8 pairs of state and action)" in err
 
 
 def test_convert_to_drn_and_back(say):
@@ -37,7 +37,7 @@ def test_convert_to_drn_and_back(say):
         (["doors.drn", "t.drn", "--const", "N=1"], "doors.drn: has no constants: --const is for"),
         (["doors.drn", "t.drn", "--const", "N"], "--const: read 'N', expected NAME=VALUE"),
         (["doors.prism", "t.drn", "--const", "N=1"], "doors.prism: PRISM models with "),
-        (["bad.drn", "t.drn"], "bad.drn:19:2: the row of action 'left' in '1' sums to 0.75"),
+        (["bad.drn", "t.drn"], "bad.drn:19:2: the row of action 'left' in state '1' sums to 0.75"),
     ],
 )
 def test_one_line_and_nothing_written(say, monkeypatch, words, message):

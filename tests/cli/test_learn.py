@@ -120,7 +120,7 @@ def test_a_misspelt_name_is_reported(log, say):
         code, _, error = say("learn", "log.jsonl", "-o", "m.rpsr", *words)
         slips = [line for line in error.splitlines() if "misspelling" in line]
         assert (code, len(slips)) == (0, int(warned))
-        said = "rpsr: observation 'Travel' occurs once: a misspelling of 'travel' ("
+        said = "rpsr: observation 'Travel' occurs once; is this a misspelling of 'travel' ("
         assert all(slip.startswith(said) for slip in slips)
         assert ("a misspelling of" in Path("p.html").read_text()) == warned
 

@@ -37,12 +37,20 @@ from rpsr.cli.app import main
             "auto or a whole number of at least 1",
         ),
         (["-o", "m.rpsr", "--discount", "0.9", "--estimator", "magic"], 2, "magic"),
-        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"], 2, "a role of episode, step"),
+        (
+            ["-o", "m.rpsr", "--discount", "0.9", "--columns", "act=a"],
+            2,
+            "one of the roles episode, step",
+        ),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "action"], 2, "expected ROLE=NAME"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "acton=a"], 2, "did you mean action?"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "a=action"], 2, "role first: action=a"),
         (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=a,step=b"], 2, "step twice"),
-        (["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"], 1, "need a table"),
+        (
+            ["-o", "m.rpsr", "--discount", "0.9", "--columns", "step=t"],
+            1,
+            "but only tables have columns",
+        ),
     ],
 )
 def test_wrong_words_are_refused_in_one_line(words, code, said, log, tmp_path, capsys, monkeypatch):
@@ -122,8 +130,8 @@ def test_a_log_without_rewards_is_named_with_the_way_out(say):
     words = ("learn", "log.csv", "-o", "m.rpsr", "--discount", "0.9")
     code, _, error = say(*words)
     assert code == 1
-    assert "log.csv: the log has no rewards, expected them for learning; if a column" in error
-    assert "name it with --columns reward=NAME" in error
+    assert "log.csv: the log has no rewards, expected rewards for learning; if the log" in error
+    assert "name the column with --columns reward=NAME" in error
 
 
 def test_what_a_folder_holds_and_is_not_read_is_said(log, say):
@@ -133,12 +141,12 @@ def test_what_a_folder_holds_and_is_not_read_is_said(log, say):
     words = ["-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
     code, _, error = say("learn", "logs", *words)
     assert code == 0
-    assert "rpsr: logs: skipped older/\n" in error
+    assert "rpsr: logs: skipped older/; logs have names ending in .jsonl" in error
     (folder / "other.jsonl").write_text('{"actions": ["a"], "observations": ["x"], "rewards": [1]}')
     code, _, error = say("learn", "logs", *words)
     assert code == 1
     place = folder / "other.jsonl"
-    assert error.startswith(f"rpsr: {place}: shares no name with ")
+    assert error.startswith(f"rpsr: {place}: has no name in common with ")
 
 
 def test_a_broken_log_is_named_by_its_line(tmp_path, capsys):
@@ -188,7 +196,7 @@ def test_a_pipe_beside_a_file_is_one_log(log, say, piped):
     expected = json.loads(say("learn", str(log), *words)[1])
     assert document["heldout"] == expected["heldout"]
     code, _, error = say("learn", "-", "half.jsonl", "-", *words)
-    assert (code, error.startswith("rpsr: read - twice")) == (1, True)
+    assert (code, error.startswith("rpsr: read '-' twice")) == (1, True)
 
 
 @pytest.mark.parametrize(

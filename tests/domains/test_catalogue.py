@@ -54,4 +54,4 @@ def test_every_parameter_that_is_listed_is_taken(name):
     listed = parameters(name)
     with pytest.raises(InputError) as caught:
         build(f"{name}:no-such-parameter=1")
-    assert f"expected one of {', '.join(listed)}, as key=value" in str(caught.value)
+    assert f"expected PARAMETER=VALUE; the parameters are {', '.join(listed)}" in str(caught.value)

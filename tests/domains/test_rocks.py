@@ -95,13 +95,17 @@ def test_parameters_are_checked() -> None:
         rock_sample(n=0)
     with pytest.raises(ValueError, match="k is 0"):
         rock_sample(k=0)
-    with pytest.raises(ValueError, match="cells for 4 rocks only"):
+    with pytest.raises(ValueError, match="has only 4 cells for rocks"):
         rock_sample(n=2, k=5)
-    with pytest.raises(ValueError, match="must have k = 2 different ones"):
+    with pytest.raises(
+        ValueError, match="1 of them different, but must have k = 2 different cells"
+    ):
         rock_sample(n=3, k=2, rocks=[(0, 0), (0, 0)])
-    with pytest.raises(ValueError, match=r"\(3, 0\), which is off the grid"):
+    with pytest.raises(
+        ValueError, match=r"\(3, 0\), which is outside the grid: its coordinates are 0 to 2"
+    ):
         rock_sample(n=3, k=1, rocks=[(3, 0)])
-    with pytest.raises(ValueError, match=r"start is \(0, 3\), which is off the grid of n = 3"):
+    with pytest.raises(ValueError, match=r"start is \(0, 3\), which is outside the grid"):
         rock_sample(n=3, k=1, start=(0, 3))
     with pytest.raises(ValueError, match="start is 'x-1y0', but must be a cell such as x0y1"):
         rock_sample(n=3, k=1, start="x-1y0")
@@ -109,12 +113,12 @@ def test_parameters_are_checked() -> None:
         rock_sample(n=3, k=1, start=(0,))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="half_distance is 0"):
         rock_sample(half_distance=0)
-    with pytest.raises(ValueError, match="n=300, k=20000 makes more states than half of"):
+    with pytest.raises(ValueError, match="the states for n=300, k=20000 need more than"):
         rock_sample(n=300, k=20000)
 
 
 def test_a_size_is_refused_by_the_memory_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chances, "machine_memory", lambda: 2.0 * 400 * 17 * 7)
     assert len(rock_sample(n=2, k=2).states) == 17
-    with pytest.raises(ValueError, match="n=3, k=2 makes more states than half of"):
+    with pytest.raises(ValueError, match="the states for n=3, k=2 need more than half of"):
         rock_sample(n=3, k=2)

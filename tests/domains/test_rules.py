@@ -99,7 +99,9 @@ def test_rules_that_make_no_model_are_refused(changes, message):
 
 @pytest.mark.parametrize("both", [{"emission": None}, {"edge_emission": lambda *_: {"wet": 1}}])
 def test_observations_have_one_rule(both):
-    with pytest.raises(InputError, match="expected either emission or edge_emission"):
+    with pytest.raises(
+        InputError, match=r"emission, edge_emission: read (both|neither of them), expected one"
+    ):
         weather(**both)
 
 

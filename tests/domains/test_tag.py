@@ -88,5 +88,5 @@ def test_a_larger_board_has_the_same_shape() -> None:
     assert plain.digest == again.digest
     with pytest.raises(ValueError, match="scale is 0"):
         tag(scale=0)
-    with pytest.raises(ValueError, match="scale=20000 makes more states than half of"):
+    with pytest.raises(ValueError, match="the states for scale=20000 need more than half of"):
         tag(scale=20_000)

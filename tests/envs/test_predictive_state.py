@@ -63,9 +63,12 @@ def test_the_cores_predictions_instead_of_coordinates(learned):
     env = PredictiveState(make(pomdp), model, core=True)
     state, _ = env.reset(seed=0)
     assert state == pytest.approx(model.start @ model.coordinates)
-    with pytest.raises(ModelError, match="a belief model has no core set; leave out core=True"):
+    with pytest.raises(
+        ModelError, match="a belief model has no core tests or intents; leave out core=True"
+    ):
         PredictiveState(make(pomdp), pomdp, core=True)
-    message = rf"model \(learned by {learned.estimator}\) has no core set; leave out core=True"
+    origin = rf"model \(learned by {learned.estimator}\)"
+    message = f"{origin} has no core tests or intents; leave out core=True"
     with pytest.raises(ModelError, match=message):
         PredictiveState(make(pomdp), learned, core=True)
 
@@ -157,6 +160,6 @@ def test_models_of_other_systems_are_refused():
     env = PredictiveState(make(stairs({3: 1})), stairs({1: 1}))
     env.reset(seed=0)
     with pytest.raises(
-        ImpossibleObservation, match="not a model of this environment; give another"
+        ImpossibleObservation, match="a model of another environment; give another model"
     ):
         env.step(0)

@@ -103,13 +103,13 @@ def test_wrong_arguments_are_refused():
         record(make("tiger", num_envs=2))
     with pytest.raises(InputError, match="policy: read 'best', expected 'uniform'"):
         record(make("tiger"), "best", 1)
-    with pytest.raises(InputError, match="its action 'n' does not exist in the environment"):
+    with pytest.raises(InputError, match="the environment has no action 'n' of the policy"):
         record(make("tiger"), rpsr.solve(rpsr.load("4x3"), "qmdp"), 1, steps=3)
 
 
 def test_an_episode_without_end_is_noticed(monkeypatch):
     monkeypatch.setattr("rpsr.envs.recording.LONGEST", 50)
-    with pytest.raises(InputError, match="has not ended after 50 steps: give steps"):
+    with pytest.raises(InputError, match="has not ended after 50 steps; give steps"):
         record(make("tiger"), "uniform", 1)
 
 
@@ -119,12 +119,12 @@ def test_an_environment_without_names_is_told_how_to_get_them():
     plan = rpsr.solve(LastKTable(discount=0.9, k=1).fit(log).model_, "pbvi")
     assert record(Machine(), plan, 3, seed=1).action_names == ("run", "repair")
     env = Machine(named=False)
-    with pytest.raises(InputError, match="whose actions are 0, 1; if these are") as caught:
+    with pytest.raises(InputError, match="actions are 0, 1; if the actions are the same") as caught:
         record(env, plan, 1)
-    message = "name them, in the environment's order: action_space = rpsr.envs.NamedDiscrete("
+    message = "name the environment's, in its order: action_space = rpsr.envs.NamedDiscrete("
     assert f"{message}['run', 'repair'])" in str(caught.value)
     env.action_space = NamedDiscrete(["run", "repair"])
-    message = "none of its observations exists in the environment, whose observations are 0, 1; if"
+    message = "has none of the policy's observations; the environment's observations are 0, 1; if"
     with pytest.raises(InputError, match=message) as caught:
         record(env, plan, 1)
     assert "observation_space = rpsr.envs.NamedDiscrete(['bad', 'good'])" in str(caught.value)

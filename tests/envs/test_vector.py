@@ -214,8 +214,8 @@ def test_frames_of_all_copies():
     [
         (np.zeros(2, dtype=int), r"actions: read int64 of shape \(2,\), expected 3 indices"),
         (np.zeros(3), "actions: read float64"),
-        (np.array([0, 0, 3]), "actions: expected indices from 0 to 2"),
-        (np.array([0, -1, 0]), "actions: expected indices from 0 to 2"),
+        (np.array([0, 0, 3]), "actions: read 3, expected indices from 0 to 2"),
+        (np.array([0, -1, 0]), "actions: read -1, expected indices from 0 to 2"),
     ],
 )
 def test_wrong_actions_are_refused(actions, said):

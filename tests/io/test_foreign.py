@@ -18,8 +18,8 @@ JANI = '{\n  "jani-version": 1,\n  "name": "maze",\n  "type": "pomdp"\n}\n'
 @pytest.mark.parametrize(
     ("text", "own", "message"),
     [
-        (MODULAR, ".prism", ":5:1: read 'const': constants are outside the explicit form"),
-        (MODULAR[18:], ".nm", ":1:1: read 'const': constants are outside the explicit form"),
+        (MODULAR, ".prism", ":5:1: read 'const': rpsr cannot read constants itself"),
+        (MODULAR[18:], ".nm", ":1:1: read 'const': rpsr cannot read constants itself"),
         (JANI, ".jani", ": is a JANI model"),
     ],
 )

@@ -8,6 +8,7 @@ from tests.io.prism.files import DOORS
 from tests.io.reading import transition
 
 from rpsr import InputError, load
+from rpsr.io.foreign import EXPLICIT_ONLY
 
 WALK = """\
 pomdp
@@ -28,7 +29,7 @@ rewards "tries"
   [go] true : 1/4;
 endrewards
 """
-NEED = "PRISM models with constants and modules need Storm: pip install 'rpsr[storm]'"
+NEED = "PRISM models with constants or several modules need Storm: pip install 'rpsr[storm]'"
 
 
 def write(folder, text, name="walk.prism"):
@@ -42,8 +43,7 @@ def test_without_storm_one_line_says_how_to_get_it(tmp_path, no_storm):
     with pytest.raises(InputError) as refused:
         load(path)
     assert str(refused.value) == (
-        f"{path}:5:1: read 'const': constants are outside the explicit form; rpsr itself reads "
-        f"the explicit form; {NEED}"
+        f"{path}:5:1: read 'const': rpsr cannot read constants itself; {EXPLICIT_ONLY}; {NEED}"
     )
     with pytest.raises(InputError) as refused:
         load(path, constants={"N": 3})
@@ -52,8 +52,8 @@ def test_without_storm_one_line_says_how_to_get_it(tmp_path, no_storm):
     with pytest.raises(InputError) as refused:
         load(jani)
     assert str(refused.value) == (
-        f"{jani}: is a JANI model, which needs Storm: pip install 'rpsr[storm]' (Storm 2.0 builds "
-        "no POMDP from JANI; a PRISM model is the way)"
+        f"{jani}: is a JANI model, which needs Storm: pip install 'rpsr[storm]'; Storm 2.0 builds "
+        "no POMDP from JANI, so give a PRISM model if there is one"
     )
 
 
@@ -82,11 +82,11 @@ def test_a_model_with_constants_and_formulas(tmp_path):
 @pytest.mark.parametrize(
     ("text", "constants", "message"),
     [
-        (WALK, {}, "the constant 'N' has no value, expected --const N=..."),
+        (WALK, {}, "the constant 'N' has no value; give --const N=VALUE"),
         (WALK, {"M": 3}, "--const: the model has no constant 'M', expected one of N, p"),
         (WALK.replace("module walk", "module"), {"N": 3}, "Storm: "),
         (WALK, {"N": 3, "p": "1/2"}, "Storm: "),
-        (DOORS, {"N": 3}, "--const: the model has no constant 'N', it has none"),
+        (DOORS, {"N": 3}, "--const: the model has no constant 'N', expected none"),
     ],
 )
 def test_what_storm_refuses(tmp_path, capfd, text, constants, message):

@@ -39,7 +39,7 @@ def test_a_misspelling_is_reported(slip):
     expected = "a misspelling of 'left' (50,012 times)?"
     for times, word in ((1, "once"), (2, "twice")):
         (line,) = census({"left": 50_012, "right": 49_000, slip: times}).slips()
-        assert line == f"observation {slip!r} occurs {word}: {expected}"
+        assert line == f"observation {slip!r} occurs {word}; is this {expected}"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,8 @@ def lengths(*steps, ended=0, chunks=1):
 def test_short_episodes_without_a_mark_are_reported(chunks):
     counted = lengths(20, 7, 20, 20, 12, 20, chunks=chunks)
     assert counted.unmarked_ends.startswith(
-        "2 of 6 episodes are shorter than the longest (20 steps), and none is marked as terminated"
+        "2 of 6 episodes are shorter than the longest (20 steps), but no episode is marked as "
+        "terminated; if the task ended in these episodes"
     )
     assert "(`terminated`)" in counted.unmarked_ends
 

@@ -39,7 +39,9 @@ def test_what_is_unknown_is_ignored_with_one_note(tmp_path, suffix):
             log = act(path)
         assert (log.episodes, log.steps) == (2, 2)
         (note,) = [str(warning.message) for warning in caught]
-        assert note.startswith(f"{path}: ignored 'age', 'ward'; a log consists of {known}")
+        assert note.startswith(
+            f"{path}: ignored 'age', 'ward'; the names that are read are {known}"
+        )
 
 
 def again(path):

@@ -158,7 +158,9 @@ def test_a_dataset_that_its_data_collector_has_recorded(tmp_path, monkeypatch):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     recorded = json.loads(done.stdout.splitlines()[-1])
-    with pytest.warns(UserWarning, match="lake/random-v0: ignored 'infos/prob'; a log consists of"):
+    with pytest.warns(
+        UserWarning, match="lake/random-v0: ignored 'infos/prob'; the names that are"
+    ):
         log = read_minari("lake/random-v0")
     assert log.action_names == ("0", "1", "2", "3")
     assert len(log.observation_names) == 16
@@ -224,7 +226,7 @@ def test_an_extra_first_action_is_written_as_any_other():
     [
         (from_arrays([[0]], [[0]]), "a/b-v0", "a/b-v0: the log has no rewards"),
         (from_arrays([[0], []], [[0], []], [[1], []]), "a/b-v0", "episode 1 has no step"),
-        (from_arrays([[0]], [[0]], [[1]]), "a b", "a b: Minari cannot write it: "),
+        (from_arrays([[0]], [[0]], [[1]]), "a b", "a b: Minari cannot write this dataset: "),
     ],
 )
 def test_what_cannot_be_written(tmp_path, log, name, message):

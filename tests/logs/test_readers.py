@@ -98,7 +98,10 @@ def test_gzip(tmp_path):
         ({"actions": ["left"]}, "episode 1: observations: read 2 values, expected 1"),
         ({"actions": "left"}, 'episode 1: actions: read "left", expected a list'),
         ({"observations": None}, "episode 1: observations: read nothing, expected a list"),
-        ({"actions": ["left", 1]}, "episode 1, step 1: action: read 1, expected a name, as before"),
+        (
+            {"actions": ["left", 1]},
+            "episode 1, step 1: action: read 1, expected a name, like the values before",
+        ),
         ({"actions": ["left", True]}, "step 1: action: read True"),
         ({"observations": ["dark", 0.5]}, "step 1: observation: read 0.5"),
         ({"rewards": [0, "1"]}, "episode 1, step 1: rewards: read '1', expected a finite number"),
@@ -108,13 +111,16 @@ def test_gzip(tmp_path):
             {"propensities": [1, 1.5]},
             "propensities: read 1.5, expected a probability above 0, at most 1",
         ),
-        ({"propensities": None}, "read no propensities; the first episode has them"),
+        ({"propensities": None}, "read no propensities, but the first episode has them: expected"),
         ({"propensities": [None, 1]}, "read None, expected a probability above 0"),
-        ({"rewards": None}, "episode 1: read no rewards; the first episode has them"),
+        ({"rewards": None}, "episode 1: read no rewards, but the first episode has them: expected"),
         ({"terminated": 1}, "terminated: read 1, expected true or false"),
         ({"truncated": [False]}, "truncated: read [false], expected true or false"),
-        ({"observations": ["dark"] * 3}, "one per action (without one before the first action)"),
-        ({"states": [0, 0]}, "read states; the first episode has none"),
+        (
+            {"observations": ["dark"] * 3},
+            "one per action; leave out the observation before the first action",
+        ),
+        ({"states": [0, 0]}, "read states, but the first episode has none: expected"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, change, message):
@@ -196,7 +202,9 @@ def _file(path, *labels):
 
 def test_files_of_different_systems_are_refused(tmp_path):
     first, second = _file(tmp_path / "a.jsonl", "lr", "xy"), _file(tmp_path / "b.jsonl", "ud", "zz")
-    message = "no name with .*a.jsonl: action d, action u, observation z here, action l, .*one"
+    message = (
+        "no name in common with .*a.jsonl: read action d, action u, observation z, but that .*one"
+    )
     with pytest.raises(InputError, match=message) as caught:
         read_logs([first, second])
     assert str(caught.value).startswith(f"{second}: ")
@@ -209,12 +217,14 @@ def test_files_of_different_systems_are_refused(tmp_path):
 def test_files_that_share_no_action_are_warned_of(tmp_path):
     files = [_file(tmp_path / "a.jsonl", "ll", "xy"), _file(tmp_path / "b.jsonl", "rr", "yy")]
     with pytest.warns(
-        UserWarning, match=r"b.jsonl: shares no action with .*a.jsonl: r here, l there; they are"
+        UserWarning,
+        match=r"b.jsonl: has no action in common with .*a.jsonl: read r, but that file has l; both",
     ):
         assert read_logs(files).action_names == ("l", "r")
     _file(tmp_path / "b.jsonl", "lr", "zz")
     with pytest.warns(
-        UserWarning, match=r"b.jsonl: shares no observation with .*a.jsonl: z here, x, y there"
+        UserWarning,
+        match=r"no observation in common with .*a.jsonl: read z, but that file has x, y",
     ):
         read_logs(files)
 
@@ -284,7 +294,7 @@ def test_arrays_that_do_not_fit(columns, message):
         ({"lengths": [0.5]}, "lengths: expected 1 whole numbers"),
         ({"lengths": [2]}, "episode 0: lengths: read 2, expected 0 to 1"),
         ({"action_names": ["go", "go"]}, "action_names: read 'go' twice"),
-        ({"observation_names": [1]}, "observation_names: read 1, expected names"),
+        ({"observation_names": [1]}, "observation_names: read 1, expected a string"),
     ],
 )
 def test_what_comes_beside_arrays(others, message):

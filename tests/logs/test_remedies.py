@@ -29,14 +29,15 @@ def _elsewhere(tmp_path, monkeypatch):
 @pytest.mark.parametrize("role", ["action", "observation"])
 def test_a_column_that_is_not_found_can_be_named(role):
     named = f'columns={{"{role}": "NAME"}}'
-    message = f"; name it with --columns {role}=NAME, in Python {named} of read_logs or from_frame"
+    message = f"; name the column with --columns {role}=NAME, in Python {named} of read_logs or "
+    message += "from_frame"
     assert refused(HEAD.replace(role, "x") + ROWS[0]).endswith(message)
     frame = pd.DataFrame({"episode": [0], "action": ["a"], "observation": ["o"]})
     with pytest.raises(InputError) as caught:
         LastKTable().fit(frame.rename(columns={role: "x"}))
-    message = f"; name it: log = rpsr.logs.from_frame(frame, {named}), then fit(log)"
+    message = f"; name the column: log = rpsr.logs.from_frame(frame, {named}), then fit(log)"
     assert str(caught.value).endswith(message)
-    assert "name it with" not in refused(HEAD + ROWS[0], columns=Columns(**{role: "y"}))
+    assert "name the column with" not in refused(HEAD + ROWS[0], columns=Columns(**{role: "y"}))
 
 
 def test_rewards_that_are_not_found_can_be_named():
@@ -49,7 +50,9 @@ def test_rewards_that_are_not_found_can_be_named():
 
 
 def test_an_unknown_role_is_refused_with_the_known_ones():
-    with pytest.raises(InputError, match="Columns: read 'observaton', expected a role of episode,"):
+    with pytest.raises(
+        InputError, match="Columns: read 'observaton', expected one of the roles episode,"
+    ):
         Columns(observaton="x")
     assert Columns("e", action="a") == Columns(episode="e", action="a")
     for role, name, message in (
@@ -87,7 +90,7 @@ def test_a_misspelt_column_is_guessed_from_all_columns():
         "measure, dead, Profit; did you mean 'Profit'?"
     )
     message = refused(",".join(f"x{i}" for i in range(30)) + "\n")
-    assert "x18, x19, ... (30 in all); name it" in message
+    assert "x18, x19, ... (30 in all); name the column" in message
 
 
 def test_whole_numbers_with_a_gap_are_said_to_be_missing():
@@ -96,8 +99,9 @@ def test_whole_numbers_with_a_gap_are_said_to_be_missing():
         from_frame(frame)
     assert str(caught.value) == (
         "DataFrame: column 'observation': read nothing in rows 2, 5 (iloc), expected a value for "
-        "the observation; whole numbers are decimal (double) because values are missing; where "
-        "nothing was observed, that is an observation: frame['observation'].fillna(-1).astype(int)"
+        "the observation; the missing values made the whole numbers of this column decimal "
+        "(double); if nothing was observed there, make that an observation of its own: "
+        "frame['observation'].fillna(-1).astype(int)"
     )
     frame["observation"] = frame["observation"].fillna(-1).astype(int)
     assert from_frame(frame).observation_names == ("-1", "0", "1", "2")
@@ -153,7 +157,7 @@ def test_whole_numbers_with_decimals_are_not_measurements():
     assert whole in refused(head + "0.0,a\n1.0,b\n")
     assert "KBinsDiscretizer" in refused(head + "0.5,a\n1.0,b\n")
     frame = pd.DataFrame({"action": [0.0, 1.0], "observation": ["a", "b"]})
-    with pytest.raises(InputError, match=r"of whole numbers, make integers \(in pandas: astype"):
+    with pytest.raises(InputError, match=r"make the column integer \(in pandas: fill"):
         from_frame(frame)
     with pytest.raises(InputError, match=whole):
         from_records(frame.to_dict("records"))

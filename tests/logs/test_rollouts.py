@@ -43,7 +43,9 @@ def test_with_next_observations_every_step_is_kept():
 
 def test_names_and_other_keys():
     names = np.array(["dark", "light", "dusk"])
-    with pytest.warns(UserWarning, match="dataset: ignored 'infos/goal'; a log consists of obs"):
+    with pytest.warns(
+        UserWarning, match="dataset: ignored 'infos/goal'; the names that are read are obs"
+    ):
         log = from_transitions(
             FLAT | {"observations": names[FLAT["observations"]], "infos/goal": np.zeros((6, 2))}
         )
@@ -57,7 +59,7 @@ def test_names_and_other_keys():
 
 def test_first_observations_that_differ():
     different = FLAT | {"observations": np.array([0, 1, 2, 2, 1, 0])}
-    with pytest.raises(InputError, match="use initial='drop' to drop them"):
+    with pytest.raises(InputError, match="use initial='drop' to drop it"):
         from_transitions(different)
     assert from_transitions(different, initial="drop").steps == 4
     log = from_transitions(different, initial="step")

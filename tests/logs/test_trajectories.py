@@ -89,7 +89,7 @@ def test_iterating_gives_single_episodes():
 
 def test_padded_fills_short_episodes():
     assert make().padded("actions", -1).tolist() == [[0, 1, 1], [0, 0, -1]]
-    with pytest.raises(InputError, match="have no propensities"):
+    with pytest.raises(InputError, match="the log has no propensities"):
         make().padded("propensities", 1)
 
 
@@ -105,13 +105,13 @@ def test_no_episodes_and_an_empty_one():
     [
         (
             {"actions": [0, 1, 1, 2, 0]},
-            "episode 1, step 0: actions: read 2, expected a known action",
+            "episode 1, step 0: actions: read 2, expected an index from 0 to 1",
         ),
         ({"observations": [0, 0, -1, 1, 0]}, "episode 0, step 2: observations: read -1"),
         ({"rewards": [0, 0, 0, 0, np.nan]}, "episode 1, step 1: rewards: read nan"),
         ({"propensities": [1, 0.5, 0, 1, 1]}, "episode 0, step 2: propensities: read 0.0"),
         ({"rewards": [0.0]}, r"rewards: read shape \(1,\), expected \(5,\)"),
-        ({"offsets": [0, 3]}, "expected to increase from 0 to 5"),
+        ({"offsets": [0, 3]}, "expected increasing numbers from 0 to 5"),
         ({"offsets": [1, 5]}, "expected the first step"),
         ({"terminated": [True]}, r"terminated: read shape \(1,\), expected \(2,\)"),
     ],

@@ -160,11 +160,15 @@ def test_what_is_interrupted_is_not_written(tmp_path, name):
     ("logs", "name", "message"),
     [
         (make(), "log.xls", "expected a name ending in .jsonl"),
-        (make(action_names=("NA", "b")), "log.csv", "action 'NA' reads as a missing value in CSV"),
-        (make(action_names=("0.5", "1")), "log.csv", "read as decimal numbers in CSV"),
+        (make(action_names=("NA", "b")), "log.csv", "action 'NA' would be read as a missing value"),
+        (make(action_names=("0.5", "1")), "log.csv", "would be read as decimal numbers from CSV"),
         (make(offsets=[0, 0, 5]), "log.csv", "episode 0 has no step"),
         (make(), "no/such/folder.jsonl", "cannot be written"),
-        ([make(), make(rewards=None)], "log.jsonl", "the logs differ in names or columns"),
+        (
+            [make(), make(rewards=None)],
+            "log.jsonl",
+            "the logs differ in action names, observation names or columns",
+        ),
         ([], "log.parquet", "no episodes"),
         (make(offsets=[0, 0, 5]), "log.parquet", "episode 0 has no step"),
     ],

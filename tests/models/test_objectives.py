@@ -110,7 +110,7 @@ def test_wrong_sets_are_named(goal, options, message):
 
 
 def test_what_is_not_well_defined_is_refused():
-    with pytest.raises(ModelError, match="avoid: it contains the start"):
+    with pytest.raises(ModelError, match="avoid: the states to avoid contain the start"):
         rpsr.reach("goal", avoiding="a").task(corridor())
     with pytest.raises(InputError, match="within: read 0, expected a number of steps"):
         rpsr.reach("goal", within=0)

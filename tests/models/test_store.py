@@ -167,7 +167,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, provenance):
     path = tmp_path / "model.rpsr"
     save(build("tiger"), path)
     before = path.read_bytes()
-    with pytest.raises(InputError, match="read a provenance that is not plain JSON"):
+    with pytest.raises(InputError, match="provenance: expected values that JSON can hold"):
         save(replace(build("tiger").belief_model(), provenance=provenance), path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["model.rpsr"]

@@ -202,7 +202,7 @@ def test_an_array_that_unpacks_to_more_than_the_limit(path, monkeypatch):
     np.save(stream, np.zeros(2 * MEGABYTE))
     written(path, {"header.json": b"{}", "x.npy": stream.getvalue()})
     message, peak = peak_of_refusal(path)
-    assert "it unpacks to 16,000,130 bytes: reading takes 61.0 MiB of memory" in message
+    assert "the content unpacks to 16,000,130 bytes: reading takes 61.0 MiB of memory" in message
     assert "RPSR_READ_LIMIT" in message
     assert peak < 2 * MEGABYTE
     monkeypatch.setenv("RPSR_READ_LIMIT", "100MB")
@@ -213,7 +213,7 @@ def test_a_header_that_unpacks_to_more_than_the_limit(path, monkeypatch):
     monkeypatch.setenv("RPSR_READ_LIMIT", "40MB")
     written(path, {"header.json": b"[" + b"[]," * MEGABYTE + b"[]]"})
     message, peak = peak_of_refusal(path)
-    assert "it unpacks to 3,000,004 bytes" in message
+    assert "the content unpacks to 3,000,004 bytes" in message
     assert peak < 2 * MEGABYTE
 
 

@@ -75,7 +75,8 @@ def build(specification: str) -> POMDP:
         key, equals, text = part.partition("=")
         if not equals or key not in known:
             raise InputError(
-                f"{name}: read {part!r}, expected one of {', '.join(known)}, as key=value"
+                f"{name}: read {part!r}, expected PARAMETER=VALUE; "
+                f"the parameters are {', '.join(known)}"
             )
         if key in given:
             raise InputError(f"{name}: read {key} twice, expected it once")

@@ -51,8 +51,8 @@ def check_memory(what: str, states: int, actions: int) -> None:
     memory = machine_memory()
     if states * actions * BYTES_PER_PAIR > memory / 2:
         raise ValueError(
-            f"{what} makes more states than half of this machine's memory of "
-            f"{memory / 2**30:.3g} GiB can hold; choose smaller parameters"
+            f"the states for {what} need more than half of this machine's memory of "
+            f"{memory / 2**30:.3g} GiB; choose smaller parameters"
         )
 
 

@@ -24,7 +24,7 @@ def check_domain(generator: Callable[..., POMDP]) -> None:
     _require(isinstance(pomdp, POMDP), f"the generator returned a {kind}, expected a POMDP")
     _require(pomdp.exact, "the POMDP is not exact: give probabilities and rewards as fractions")
     _require(not pomdp.warnings, f"the POMDP comes with warnings: {'; '.join(pomdp.warnings)}")
-    _require(generator() == pomdp, "calling the generator again gave another POMDP")
+    _require(generator() == pomdp, "a second call of the generator returned a different POMDP")
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -46,7 +46,7 @@ def load_unload(*, cells: int = 5, discount: Number = Fraction(19, 20)) -> POMDP
         controllers for partially observable environments", UAI 1999.
 
     """
-    last = at_least("cells", cells, 3, "two ends, and a road between them") - 1
+    last = at_least("cells", cells, 3, "the road has two ends and a cell between them") - 1
     carts = [_Cart(cell, loaded) for cell in range(cells) for loaded in (True, False)]
 
     def handles_load(cart: _Cart) -> bool:
@@ -96,7 +96,7 @@ def line_two_goals(*, cells: int = 4, slip: Number = Fraction(1, 5), discount: N
         Known from A. R. Cassandra's collection of POMDP files.
 
     """
-    last = at_least("cells", cells, 3, "two goals, and a cell between them") - 1
+    last = at_least("cells", cells, 3, "the line has two goals and a cell between them") - 1
     failure = probability("slip", slip)
 
     def walk(cell: int, action: str) -> dict[int, Fraction]:

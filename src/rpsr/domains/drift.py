@@ -36,7 +36,7 @@ def float_reset(*, positions: int = 5, discount: Number = Fraction(99, 100)) -> 
         representations", IJCAI 2021, with them.
 
     """
-    last = at_least("positions", positions, 2, "the float has to drift somewhere") - 1
+    last = at_least("positions", positions, 2, "the float needs two positions to drift") - 1
 
     def drift(position: int, action: str) -> dict[int, Fraction]:
         if action == "r":

@@ -86,7 +86,7 @@ def cheese(*, depth: int = 2, discount: Number = Fraction(19, 20)) -> POMDP:
         R. A. McCallum, "Overcoming incomplete perception with utile distinction memory", ICML 1993.
 
     """
-    bottom = at_least("depth", depth, 1, "the cheese lies at the end of an alley")
+    bottom = at_least("depth", depth, 1, "the cheese lies in an alley's last cell")
     corridor = [(0, column) for column in range(5)]
     alleys = [(row, column) for row in range(1, bottom + 1) for column in (0, 2, 4)]
     cells, goal = corridor + alleys, (bottom, 2)

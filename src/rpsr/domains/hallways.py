@@ -84,7 +84,7 @@ def hallway(
         observable environments: scaling up", ICML 1995.
 
     """
-    count = at_least("alcoves", alcoves, 1, "one of them is the goal")
+    count = at_least("alcoves", alcoves, 1, "one alcove is the goal")
     doors = range(2, 2 * count + 1, 2)
     alley = "".join("." if column in doors else " " for column in range(2 * count))
     return _robot(

@@ -57,7 +57,10 @@ def four_by_three(
     """
     sideways = probability("drift", drift)
     if sideways > Fraction(1, 2):
-        raise ValueError(f"drift is {drift!r}, but must be at most 1/2 (it applies to two sides)")
+        raise ValueError(
+            f"drift is {drift!r}, but must be at most 1/2: "
+            "a move may drift to either of two sides with this probability"
+        )
     pay_elsewhere = exact("step", step)
     plan = ("...+", ".#.-", "....")
     marks = {(x, y): mark for y, row in enumerate(plan) for x, mark in enumerate(row)}
@@ -135,9 +138,9 @@ def heaven_hell(
         Fall Symposium on POMDPs 1998, who credit S. Thrun.
 
     """
-    at_least("stem", stem, 1, "the fork lies north of the start")
-    at_least("arm", arm, 1, "heaven and hell lie apart")
-    at_least("aisle", aisle, 0, "the priest is below the start or east of there")
+    at_least("stem", stem, 1, "the fork is north of the start")
+    at_least("arm", arm, 1, "heaven and hell are different cells")
+    at_least("aisle", aisle, 0, "the priest is south of the start, or further east")
     honesty = probability("accuracy", accuracy)
     upwards = [(0, -y) for y in range(stem + 1)]
     left_arm = [(-x, -stem) for x in range(1, arm + 1)]

@@ -69,12 +69,14 @@ def iff(*, ranges: int = 10, exposures: int = 5, discount: Number = Fraction(999
         POMDPs 1998.
 
     """
-    farthest = at_least("ranges", ranges, 2, "the aircraft has to come nearer") - 1
-    most_exposed = at_least("exposures", exposures, 1, "the least one is none at all") - 1
+    farthest = (
+        at_least("ranges", ranges, 2, "the aircraft comes nearer, from one range to another") - 1
+    )
+    most_exposed = at_least("exposures", exposures, 1, "the lowest level is no exposure") - 1
     if most_exposed > _MOST_EXPOSED:
         raise ValueError(
             f"exposures is {exposures}, but must be {_MOST_EXPOSED + 1} or less: "
-            "each adds 1/10 to the probability of a strike, which is at most 1"
+            "each level adds 1/10 to the probability of a strike, which is at most 1"
         )
     sides = ("friend", "foe")
     readings = [(side, distance) for side in sides for distance in range(ranges)]

@@ -36,8 +36,8 @@ class RockSampleSimulator:
         half_distance: Number | None = None,
         discount: Number = Fraction(19, 20),
     ) -> None:
-        size = at_least("n", n, 1, "the rover needs ground to stand on")
-        count = at_least("k", k, 1, "there must be a rock to sample")
+        size = at_least("n", n, 1, "the rover needs a cell")
+        count = at_least("k", k, 1, "the rover needs a rock to sample")
         self.n, self.k = size, count
         self.discount = float(probability("discount", discount))
         self.rocks, accuracy = sensor_map(size, count, rocks, half_distance)

@@ -102,8 +102,8 @@ def rock_sample(
         T. Smith and R. Simmons, "Heuristic search value iteration for POMDPs", UAI 2004.
 
     """
-    size = at_least("n", n, 1, "the rover needs ground to stand on")
-    count = at_least("k", k, 1, "there must be a rock to sample")
+    size = at_least("n", n, 1, "the rover needs a cell")
+    count = at_least("k", k, 1, "the rover needs a rock to sample")
     check_memory(f"n={n}, k={k}", size**2 * 2**count + 1, 5 + count)
     places, accuracy = sensor_map(size, count, rocks, half_distance)
     begin = (0, size // 2) if start is None else _cell(start, size)
@@ -190,11 +190,15 @@ def _checked(rocks: Sequence[Cell], size: int, count: int) -> tuple[Cell, ...]:
     places = tuple((int(east), int(north)) for east, north in rocks)
     if len(set(places)) != count or len(places) != count:
         raise ValueError(
-            f"rocks has {len(places)} places, but must have k = {count} different ones"
+            f"rocks has {len(places)} cells, {len(set(places))} of them different, "
+            f"but must have k = {count} different cells"
         )
     outside = [place for place in places if min(place) < 0 or max(place) >= size]
     if outside:
-        raise ValueError(f"rocks has {outside[0]}, which is off the grid of n = {size}")
+        raise ValueError(
+            f"rocks has the cell {outside[0]}, which is outside the grid: "
+            f"its coordinates are 0 to {size - 1} (n = {size})"
+        )
     return places
 
 
@@ -207,14 +211,17 @@ def _cell(start: Cell | str, size: int) -> Cell:
         raise ValueError(f"start is {start!r}, but must be a cell such as x0y{size // 2}")
     cell = int(pair[0]), int(pair[1])
     if min(cell) < 0 or max(cell) >= size:
-        raise ValueError(f"start is {start!r}, which is off the grid of n = {size}")
+        raise ValueError(
+            f"start is {start!r}, which is outside the grid: "
+            f"its coordinates are 0 to {size - 1} (n = {size})"
+        )
     return cell
 
 
 def _spread(size: int, count: int) -> tuple[Cell, ...]:
     cells = size * size
     if count > cells:
-        raise ValueError(f"k is {count}, but a grid of n = {size} has cells for {cells} rocks only")
+        raise ValueError(f"k is {count}, but a grid of n = {size} has only {cells} cells for rocks")
     stride = 618 * cells // 1000 + 1
     while gcd(stride, cells) != 1:
         stride += 1

@@ -49,7 +49,8 @@ def tabulate(
     transitions that end an episode and start the next.
     """
     if (emission is None) == (edge_emission is None):
-        raise InputError("expected either emission or edge_emission")
+        read = "neither of them" if emission is None else "both"
+        raise InputError(f"emission, edge_emission: read {read}, expected one")
     names = tuple(state_name(s) for s in states)
     for kind, labels in (("states", names), ("actions", actions), ("observations", observations)):
         if len(set(labels)) != len(labels):

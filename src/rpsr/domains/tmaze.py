@@ -56,7 +56,7 @@ def t_maze(
         B. Bakker, "Reinforcement learning with long short-term memory", NIPS 2001.
 
     """
-    junction = at_least("length", length, 1, "the junction is not at the sign")
+    junction = at_least("length", length, 1, "the junction is east of the sign")
     sides = ("north", "south")
     entry = evenly(_Walker(goal, 0) for goal in sides)
     rewards = {

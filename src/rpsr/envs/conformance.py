@@ -23,7 +23,7 @@ def check_env(env: Any, model: Source | None = None, *, seed: int = 0, steps: in
     """See `rpsr.testing.check_env`."""
     if isinstance(env, VectorEnv):
         mode = env.metadata.get("autoreset_mode")
-        _require(isinstance(mode, AutoresetMode), "metadata has no autoreset_mode")
+        _require(isinstance(mode, AutoresetMode), "env.metadata has no autoreset_mode")
         spaces = env.single_action_space, env.single_observation_space
     else:
         spaces = env.action_space, env.observation_space
@@ -35,7 +35,9 @@ def check_env(env: Any, model: Source | None = None, *, seed: int = 0, steps: in
         _check_by_gymnasium(env)
     first, again = (_played(env, seed, steps) for _ in range(2))
     for t, (one, other) in enumerate(zip(first, again, strict=True)):
-        _require(_equal(one, other), f"step {t}: equal seeds gave {one} and {other}")
+        _require(
+            _equal(one, other), f"step {t}: two runs with the same seed gave {one} and {other}"
+        )
     if model is not None:
         _check_model(env, labels, opened(model), seed, steps)
 
@@ -59,7 +61,9 @@ def _played(env: Any, seed: int, steps: int) -> list[Any]:
     observation, _ = env.reset(seed=seed)
     events: list[Any] = [observation]
     for t in range(steps):
-        _require(env.observation_space.contains(observation), f"step {t}: {observation} is outside")
+        space = env.observation_space
+        outside = f"step {t}: observation {observation} is not in the observation space {space}"
+        _require(space.contains(observation), outside)
         action = env.action_space.sample()
         observation, reward, terminated, truncated, _ = env.step(action)
         events.append((action, observation, reward, terminated, truncated))
@@ -67,7 +71,9 @@ def _played(env: Any, seed: int, steps: int) -> list[Any]:
         if isinstance(env, VectorEnv):
             for name, column in (("reward", reward), ("terminated", terminated)):
                 shape = np.shape(column)
-                _require(shape == (env.num_envs,), f"step {t}: {name} has shape {shape}")
+                expected = (env.num_envs,)
+                problem = f"step {t}: {name} has shape {shape}, expected {expected}"
+                _require(shape == expected, problem)
             if env.metadata["autoreset_mode"] is AutoresetMode.DISABLED and over.any():
                 observation, _ = env.reset(options={"reset_mask": over})
                 events.append(observation)
@@ -116,10 +122,12 @@ def _check_model(
             name, action = labels[1].name(int(seen[i])), labels[0].name(int(taken[i]))
             read, expected = bool(terminated[i]), name in final
             fine = read == expected or (read and anywhere)
-            _require(fine, f"step {t}: terminated is {read} at observation {name!r}")
+            problem = f"step {t}: terminated is {read} at observation {name!r}"
+            _require(fine, f"{problem}, but {expected} in the model")
             paid = float(reward[i])
             fine = rewards is None or paid in rewards.get((action, name), ())
-            _require(fine, f"step {t}: {action!r} and {name!r} cannot pay {paid:g}")
+            cause = f"after action {action!r} and observation {name!r}"
+            _require(fine, f"step {t}: the model has no reward {paid:g} {cause}")
         if mode is AutoresetMode.NEXT_STEP:
             begins, begun = begun, over
         else:

@@ -93,8 +93,8 @@ def named_like(labels: Labels, names: tuple[str, ...]) -> str:
         return ""
     listed = list(names) if labels.size == len(names) else "names"
     return (
-        f"; if these are the same, name them, in the environment's order: {labels.kind}_space = "
-        f"rpsr.envs.NamedDiscrete({listed})"
+        f"; if the {labels.kind}s are the same, name the environment's, in its order: "
+        f"{labels.kind}_space = rpsr.envs.NamedDiscrete({listed})"
     )
 
 

@@ -48,7 +48,8 @@ class Optimum(Shown):
                 raise wrong_type(given, "optimum", "True, False or a solution")
             if not linear.domain.known:
                 raise ModelError(
-                    f"optimum: the optimum of a {linear.kind} model cannot be bounded from above"
+                    f"optimum: the valid states of this {linear.kind} model are unknown, "
+                    "so no upper bound on its optimum can be proven; leave out optimum"
                 )
             given = solve(linear, "sarsop", time_limit=SECONDS)
         plan: Solution = given
@@ -58,10 +59,13 @@ class Optimum(Shown):
                 "optimum: the solution is of a model with other actions, observations or discount"
             )
         if plan.horizon is not None:
-            raise InputError(f"optimum: the solution has a horizon of {plan.horizon} steps")
+            raise InputError(
+                f"optimum: the solution has a horizon of {plan.horizon} steps, "
+                "expected one for an infinite horizon"
+            )
         if plan.upper is None or not plan.proven:
             raise InputError(
-                f"optimum: the solution has no proven upper bound: {plan.status.value}"
+                f"optimum: the solution has no proven upper bound (status: {plan.status.value})"
             )
         return Optimum(plan.lower, plan.upper, plan.status.reached_goal, plan.status.value)
 

@@ -110,15 +110,16 @@ class _Following:
         strange = [name for name in self._names if name not in self._codes]
         if strange:
             raise InputError(
-                f"policy: its action {strange[0]!r} does not exist in the environment, whose "
-                f"actions are {', '.join(self._codes)}{named_like(actions, self._names)}"
+                f"policy: the environment has no action {strange[0]!r} of the policy; the "
+                f"environment's actions are {', '.join(self._codes)}"
+                f"{named_like(actions, self._names)}"
             )
         seen = observations.names
         if self._known and seen is not None and not self._known.intersection(seen):
             names = tuple(sorted(self._known - {END, OTHER}))
             raise InputError(
-                "policy: none of its observations exists in the environment, whose observations "
-                f"are {some(seen)}{named_like(observations, names)}"
+                "policy: the environment has none of the policy's observations; the environment's "
+                f"observations are {some(seen)}{named_like(observations, names)}"
             )
 
     def begin(self, observation: Any, code: int) -> None:

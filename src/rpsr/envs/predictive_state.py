@@ -43,7 +43,7 @@ class Reader:
         self.model = linear = with_other(linear)
         if core and linear.coordinates is None:
             origin = f" (learned by {linear.estimator})" if linear.estimator else ""
-            cause = f"a {linear.kind} model{origin} has no core set"
+            cause = f"a {linear.kind} model{origin} has no core tests or intents"
             raise ModelError(f"core: {cause}; leave out core=True")
         self._coordinates = linear.coordinates if core else None
         self._index = {
@@ -59,8 +59,9 @@ class Reader:
         strange = [name for name in names or () if name not in model.actions]
         if strange:
             raise InputError(
-                f"model: the environment has action {strange[0]!r}, which the model lacks; its "
-                f"actions are {', '.join(model.actions)}{named_like(self._actions, model.actions)}"
+                f"model: the environment has action {strange[0]!r}, which the model lacks; the "
+                f"model's actions are {', '.join(model.actions)}"
+                f"{named_like(self._actions, model.actions)}"
             )
         names = self._observations.names
         if names is not None:
@@ -115,15 +116,17 @@ class Reader:
         unknown = rows[seen[rows] < 0]
         if len(unknown):
             name = self._observations.name(int(codes[unknown[0]]))
-            raise InputError(f"model: has no observation {name!r}, which the environment returned")
+            raise InputError(
+                f"model: the environment returned observation {name!r}, which the model lacks"
+            )
         possible = self._filter.update(actions, seen, rows)
         if not possible.all():
             i = int(possible.argmin())
             action, name = self.model.actions[actions[i]], self.model.observations[seen[i]]
             raise ImpossibleObservation(
-                f"the model rules out observation {name!r} after action {action!r} here, but the "
-                "environment returned it: it is not a model of this environment; give another, or "
-                "record episodes and learn one"
+                f"the environment returned observation {name!r} after action {action!r}, which has "
+                "probability 0 in the model: it is a model of another environment; give another "
+                "model, or record episodes and learn one"
             )
 
     def _indices(self, codes: Ints, labels: Labels) -> Ints:
@@ -193,7 +196,10 @@ class VectorPredictiveState(VectorWrapper):  # pyright: ignore[reportMissingType
         self._reader = Reader(env, model, env.num_envs, core=core, initial=initial)
         self._mode = env.metadata.get("autoreset_mode")
         if not isinstance(self._mode, AutoresetMode):
-            raise InputError("the vector environment does not declare its autoreset_mode")
+            raise InputError(
+                "env: the vector environment does not declare an autoreset_mode in its metadata, "
+                "expected a gymnasium.vector.AutoresetMode"
+            )
         self.single_observation_space = self._reader.space
         self.observation_space = batch_space(self._reader.space, env.num_envs)
         self._over: Bools = np.zeros(env.num_envs, dtype=np.bool_)

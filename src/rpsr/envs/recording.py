@@ -55,8 +55,8 @@ def record(
     ]
     if len({row.first for row in rows}) > 1 and initial is None:
         raise InputError(
-            "the observations before the first action differ: use initial='drop' to drop them "
-            "or initial='step' to keep them after an extra first action"
+            "the observation before the first action differs from episode to episode: use "
+            "initial='drop' to drop it or initial='step' to keep it after an extra first action"
         )
     return _log(rows, labels, initial != "step", playing.propensity)
 
@@ -99,7 +99,10 @@ def _episode(
         if not over:
             playing.update(action, observation, row.observations[-1])
         if steps is None and len(row.actions) == LONGEST:
-            raise InputError(f"an episode has not ended after {LONGEST:,} steps: give steps")
+            raise InputError(
+                f"an episode has not ended after {LONGEST:,} steps; "
+                "give steps, the largest number per episode"
+            )
     return row
 
 

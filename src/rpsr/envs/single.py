@@ -117,8 +117,10 @@ class POMDPEnv(OfModel, gymnasium.Env[Any, Any]):
     def render(self) -> Any:
         """The hidden state on its floor, and the last step in words ("ansi") or as an image."""
         if self.render_mode is None:
-            gymnasium.logger.warn("render was called, but the environment has no render_mode")
+            gymnasium.logger.warn(
+                "render needs a render_mode; give one when the environment is made"
+            )
             return None
         if self._state is None:
-            raise InputError("there is nothing to render before reset")
+            raise InputError("no episode has begun, so there is no image: call reset first")
         return self._system.frame(self.render_mode, self._state, self._line)

@@ -104,7 +104,7 @@ class OfModel:
         return self._system.optimum
 
 
-_PLACES = "a picture needs states whose names are places, such as 'r0c3' or 'column-3-row-0'"
+_PLACES = "an image needs states with the names of places, such as 'r0c3' or 'column-3-row-0'"
 
 
 def opened(

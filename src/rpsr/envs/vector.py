@@ -116,7 +116,9 @@ class POMDPVectorEnv(OfModel, VectorEnv[Ints, Ints, np.ndarray]):
                 f"reset_mask: expected {self.num_envs} booleans, at least one of them true"
             )
         if self._over is None and not given.all():
-            raise InputError("reset_mask: the first reset begins all episodes")
+            raise InputError(
+                "reset_mask: the first reset must begin all episodes; leave out reset_mask"
+            )
         return given
 
     def _begin(self, which: Bools) -> None:
@@ -179,7 +181,8 @@ class POMDPVectorEnv(OfModel, VectorEnv[Ints, Ints, np.ndarray]):
             )
         last = len(self.model.actions) - 1
         if taken.min() < 0 or taken.max() > last:
-            raise InputError(f"actions: expected indices from 0 to {last}")
+            wrong = taken[(taken < 0) | (taken > last)][0]
+            raise InputError(f"actions: read {wrong}, expected indices from 0 to {last}")
         return taken.astype(np.int64, copy=False)
 
     def _info(self, which: Bools | None = None) -> dict[str, Any]:
@@ -200,7 +203,11 @@ class POMDPVectorEnv(OfModel, VectorEnv[Ints, Ints, np.ndarray]):
     def render(self) -> Any:
         """One frame per episode; see `POMDPEnv.render`."""
         if self.render_mode is None or self._step is None:
-            raise InputError("there is nothing to render before reset, or without a render_mode")
+            raise InputError(
+                "render needs a render_mode, given when the environment is made"
+                if self.render_mode is None
+                else "no episode has begun, so there is no image: call reset first"
+            )
         frames = []
         for i, state in enumerate(self._batch.states.tolist()):
             frames.append(self._system.frame(self.render_mode, state, self._line(i)))

@@ -96,11 +96,11 @@ def unpack_archive(
             needed = sum(info.file_size * cost for info, cost in costs.items())
             if (problem := excess(needed, size)) is not None:
                 total = sum(info.file_size for info in infos)
-                raise ValueError(f"it unpacks to {total:,} bytes: {problem}")
+                raise ValueError(f"the content unpacks to {total:,} bytes: {problem}")
             header = json.loads(_content(archive, archive.getinfo(HEADER)))
             members = [info for info in infos if info.filename.endswith(".npy")]
             if len({info.filename for info in members}) < len(members):
-                raise ValueError("two members have the same name")
+                raise ValueError("two members of the zip archive have the same name")
             arrays = dict(_array(info.filename, _content(archive, info)) for info in members)
     except Exception as error:  # zipfile, zlib, json and numpy have many errors for damaged files
         reason = " ".join(str(error).split())
@@ -123,7 +123,7 @@ def _content(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         content = stream.read(info.file_size + 1)
     if len(content) != info.file_size:
         raise ValueError(
-            f"{info.filename!r} has another size than the {info.file_size:,} bytes that it states"
+            f"{info.filename!r} does not unpack to the {info.file_size:,} bytes that it states"
         )
     return content
 
@@ -136,7 +136,8 @@ def _array(member: str, content: bytes) -> tuple[str, NDArray[Any]]:
     shape, _, dtype = read[npy.read_magic(stream)](stream)
     text = name.endswith(BIG)
     if dtype.kind != "U" if text else dtype.str not in _KINDS:
-        raise ValueError(f"{member!r} has the type {dtype}, expected another")
+        expected = "text" if text else f"one of {', '.join(_KINDS)}"
+        raise ValueError(f"{member!r} has the type {dtype}, expected {expected}")
     # numpy would allocate the stated shape before it noticed that the data are shorter.
     expected, actual = prod(shape) * dtype.itemsize, len(content) - stream.tell()
     if actual != expected:
@@ -147,5 +148,5 @@ def _array(member: str, content: bytes) -> tuple[str, NDArray[Any]]:
     if not text:
         return name, array
     if array.ndim != 1 or not all(_INTEGER.fullmatch(v) for v in array.tolist()):
-        raise ValueError(f"{member!r} does not hold integers")
+        raise ValueError(f"{member!r}: expected a list of integers")
     return name.removesuffix(BIG), np.array([int(v) for v in array.tolist()], dtype=object)

@@ -66,7 +66,8 @@ def unused_rewards(names: list[str]) -> list[str]:
     if len(names) < 2:
         return []
     others = ", ".join(f"'{name}'" for name in names[1:])
-    return [f"rewards are those of '{names[0]}', the first reward model; not used: {others}"]
+    first = f"rewards were read from '{names[0]}', the first reward model"
+    return [f"{first}; other reward models were ignored: {others}"]
 
 
 class Entries(NamedTuple):
@@ -177,7 +178,8 @@ class Explicit:
         if (refused := sums.first_refused(normalize)) is not None:
             choice, problem = refused
             action, state = self.actions[self.action[choice]], self.states[self.state[choice]]
-            raise self.at_choice(choice, f"the row of action '{action}' in '{state}' {problem}")
+            name = f"the row of action '{action}' in state '{state}'"
+            raise self.at_choice(choice, f"{name} {problem}")
         return rows, sums.deviations()
 
     def _summed(self, given: Entries, summed: Bools, values: Values, size: int) -> Entries:
@@ -229,15 +231,15 @@ class Explicit:
             int(choice[action, has]),
             f"states '{self.states[before]}' and '{self.states[state]}' have observation '{seen}', "
             f"but only '{self.states[has]}' has action '{name}': expected the same actions in all "
-            "states of an observation",
+            "states with the same observation",
         )
 
 
 def availability_warning(pairs: int) -> str:
     """The warning of a reader about actions that are not available everywhere."""
     return (
-        f"{pairs:,} of the pairs of state and action are not available: there, the action does "
-        "what the first available action does"
+        "not all actions are available in all states: an unavailable action does what the state's "
+        f"first available action does ({pairs:,} pairs of state and action)"
     )
 
 

@@ -81,7 +81,7 @@ def _broken(error: Exception, place: str) -> InputError:
 
 
 def _unpacks_to_more(largest: int, place: str) -> InputError:
-    limit = f"{largest:,} bytes, the limit for its size (set {VARIABLE} to change it)"
+    limit = f"{largest:,} bytes, the limit for a file of its size (set {VARIABLE} to change it)"
     return InputError(f"unpacks to more than {limit}", place=place)
 
 

@@ -26,17 +26,25 @@ _BEGINNINGS = (
 )
 _COMMENT = re.compile(rb"\s*//[^\n]*")
 READS = "rpsr reads .pomdp, .pomdpx, .prism and .drn files (also gzipped) and its own .rpsr files"
-STORM_BUILDS = "PRISM models with constants and modules need Storm: pip install 'rpsr[storm]'"
+EXPLICIT_ONLY = (
+    "rpsr itself reads only PRISM's explicit form: "
+    "one module, with one variable for the state and one for the observation"
+)
+STORM_BUILDS = (
+    "PRISM models with constants or several modules need Storm: pip install 'rpsr[storm]'"
+)
 JANI_NEEDS = (
-    "is a JANI model, which needs Storm: pip install 'rpsr[storm]' (Storm 2.0 builds no POMDP from "
-    "JANI; a PRISM model is the way)"
+    "is a JANI model, which needs Storm: pip install 'rpsr[storm]'; Storm 2.0 builds no POMDP from "
+    "JANI, so give a PRISM model if there is one"
 )
 
 
 def format_of(text: bytes, place: str) -> str:
     """The suffix of the format that the text has; `.pomdp` if it has no mark of another one."""
     if text.startswith(b"PK\x03\x04"):
-        message = f"is a zip archive; a native model needs a name ending in .rpsr; {READS}"
+        message = (
+            f"is a zip archive; a model in rpsr's own format needs a name ending in .rpsr; {READS}"
+        )
         raise InputError(message, place=place)
     bare = text[: 2**16].removeprefix(b"\xef\xbb\xbf")
     while (comment := _COMMENT.match(bare)) is not None:  # of PRISM and DRN

@@ -102,7 +102,7 @@ class Rows:
         """The exact sum of each row's weights, (N,): the denominators of its probabilities."""
         if self.weights is None:
             raise ValueError(
-                "these rows are known only in floats, so they have no exact integer weights"
+                "the probabilities are known only in floats, so they have no exact integer weights"
             )
         totals = np.zeros(self.height, dtype=self.weights.dtype)
         np.add.at(totals, self.row_of_entry(), self.weights)
@@ -112,7 +112,7 @@ class Rows:
         """One row exactly: column -> probability."""
         if self.weights is None:
             raise ValueError(
-                "these rows are known only in floats, so they have no exact integer weights"
+                "the probabilities are known only in floats, so they have no exact integer weights"
             )
         span = slice(int(self.indptr[row]), int(self.indptr[row + 1]))
         weights = [int(w) for w in self.weights[span]]
@@ -226,7 +226,10 @@ class Record(Dynamics):
         if self.unavailable is not None:
             object.__setattr__(self, "unavailable", frozen(self.unavailable))
         if self.state_variables and Space(self.state_variables).size != len(self.states):
-            raise ValueError(f"{len(self.states)} states are not the joint values of the variables")
+            raise ValueError(
+                f"state_variables: their values have {Space(self.state_variables).size} "
+                f"combinations, expected {len(self.states)}, one per state"
+            )
 
     @property
     def exact(self) -> bool:

@@ -25,12 +25,12 @@ def lost_decimals(record: Record) -> Iterator[str]:
     rewards = record.rewards.exact or ()
     lost = sum(finite_digits(value.denominator) is None for value in rewards)
     if lost:
-        yield f"rewards without a finite decimal, written as the nearest float: {lost}"
+        yield f"rewards without a finite decimal were written as the nearest float: {lost}"
     if record.discount is not None and finite_digits(record.discount.denominator) is None:
         yield f"the discount {record.discount} was written as its nearest float"
     off = sum(moved(rows) for rows in (record.start, record.transition, record.emission))
     if off:
-        yield f"rows known only in floats that read back as slightly different floats: {off}"
+        yield f"rows of probabilities that read back as slightly different floats: {off}"
 
 
 def lost_descriptions(record: Record) -> Iterator[str]:
@@ -38,7 +38,10 @@ def lost_descriptions(record: Record) -> Iterator[str]:
     if record.labels:
         yield f"labels of states are not stored: {', '.join(name for name, _ in record.labels)}"
     if record.unavailable is not None:
-        yield "which actions are available is not stored: others do what the first available does"
+        yield (
+            "the availability of actions is not stored: an unavailable action does what the "
+            "state's first available action does"
+        )
 
 
 def moved(rows: Rows) -> int:

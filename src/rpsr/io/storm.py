@@ -83,15 +83,15 @@ def _export(
     known = {constant.name for constant in model.constants}
     for given in constants:
         if given not in known:
-            expected = f"expected one of {', '.join(sorted(known))}" if known else "it has none"
+            expected = f"expected one of {', '.join(sorted(known))}" if known else "expected none"
             raise InputError(f"--const: the model has no constant '{given}', {expected}")
     if constants:
         given = ",".join(f"{key}={value}" for key, value in constants.items())
         model = _model(storm.instantiate_constants(model, given))
     missing = [constant.name for constant in model.constants if not constant.defined]
     if missing:
-        given = " ".join(f"--const {constant}=..." for constant in missing)
-        raise InputError(f"the constant '{missing[0]}' has no value, expected {given}")
+        given = " ".join(f"--const {constant}=VALUE" for constant in missing)
+        raise InputError(f"the constant '{missing[0]}' has no value; give {given}")
     try:
         built = _built(storm, model, storm.Rational)
     except InputError:

@@ -43,11 +43,13 @@ def from_arrays(
             continue
         parts = _rows(given, lengths, name)
         if len(parts) != len(rows):
-            raise InputError(f"{name}: read {counted(len(parts), 'episode')}, expected {len(rows)}")
+            read = counted(len(parts), "episode")
+            raise InputError(f"{name}: read {read}, expected {len(rows)}, as in actions")
         for episode, (row, size) in enumerate(zip(parts, sizes, strict=True)):
             if len(row) != size:
                 raise InputError(
-                    f"episode {episode}: {name}: read {len(row)} values, expected {size}"
+                    f"episode {episode}: {name}: read {len(row)} values, expected {size}, "
+                    "one per action"
                 )
         columns[name] = np.concatenate([*parts, np.zeros(0)])
     if truncated is not None:
@@ -82,7 +84,7 @@ def _rows(table: Any, lengths: Any, name: str) -> list[np.ndarray]:
     return [_numeric(row, name, episode) for episode, row in enumerate(rows)]
 
 
-_TABLE = "expected a table (N, T) or N arrays, one per episode"
+_TABLE = "expected a table (episodes, steps) or a list of arrays, one per episode"
 
 
 def _numeric(row: np.ndarray, name: str, episode: int) -> np.ndarray:

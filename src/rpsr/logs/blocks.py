@@ -18,7 +18,9 @@ from rpsr.errors import InputError
 from rpsr.io.records import IN_RANGE, LARGEST_REWARD, Bools, Ints
 from rpsr.printable import shortened
 
-WHOLE_NUMBERS = "write whole numbers without decimals (in pandas: astype(int), without gaps)"
+WHOLE_NUMBERS = (
+    "write whole numbers without decimals (in pandas: fill missing values, then astype(int))"
+)
 DISCRETISE = (
     "discretise measurements first, for example with scikit-learn's KBinsDiscretizer, or write "
     "numbers that are names as text ('price 0.25')"

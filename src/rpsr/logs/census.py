@@ -127,8 +127,9 @@ class Census:
             return ""
         return (
             f"{short:,} of {episodes:,} episodes are shorter than the longest ({longest:,} steps), "
-            "and none is marked as terminated; if the task ended there, mark it (`terminated`): "
-            "otherwise the model predicts that the task continues, and the plan's value is wrong"
+            "but no episode is marked as terminated; if the task ended in these episodes, mark "
+            "their ends (`terminated`): otherwise the model predicts that the task continues, and "
+            "the plan's value is wrong"
         )
 
     def slips(self) -> list[str]:
@@ -145,8 +146,8 @@ class Census:
                 most = max(similar, key=lambda other: counts[other])
                 times = "once" if counts[label] == 1 else "twice"
                 yield (
-                    f"{kind} {names[label]!r} occurs {times}: a misspelling of {names[most]!r} "
-                    f"({counts[most]:,} times)?"
+                    f"{kind} {names[label]!r} occurs {times}; is this a misspelling of "
+                    f"{names[most]!r} ({counts[most]:,} times)?"
                 )
 
 

@@ -67,8 +67,11 @@ def naming(role: str, reader: str = "") -> str:
     """
     columns = f'columns={{"{role}": "NAME"}}'
     if reader:
-        return f"name it: log = rpsr.logs.{reader}, {columns}), then fit(log)"
-    return f"name it with --columns {role}=NAME, in Python {columns} of read_logs or from_frame"
+        return f"name the column: log = rpsr.logs.{reader}, {columns}), then fit(log)"
+    return (
+        f"name the column with --columns {role}=NAME, in Python {columns} of read_logs or "
+        "from_frame"
+    )
 
 
 ROLES = tuple(vars(Columns()))
@@ -92,7 +95,7 @@ def wrong_role(role: str, name: Any) -> str:
     """The roles that were expected in place of one that does not exist."""
     if name in ROLES:
         return f"expected the role first: {name}={role}"
-    known = f"expected a role of {', '.join(ROLES)}"
+    known = f"expected one of the roles {', '.join(ROLES)}"
     usual = [right for right, others in USUAL.items() if _plain(role) in others]
     meant = (
         f"did you mean {usual[0]}?"
@@ -169,7 +172,7 @@ def _found(
     if len(others) > 1:
         read = " and ".join(map(repr, others[:2]))
         raise InputError(
-            f"the columns {read} could both be the {role}: name one of them with {role}=NAME",
+            f"the columns {read} could both be the {role}; {naming(role, READERS.get(place, ''))}",
             place=place,
         )
     return others[0] if others else None
@@ -186,4 +189,4 @@ def ignored_note(names: Sequence[str], known: Sequence[str], places: Sequence[st
     """The note on unknown keys or columns: which, and where they were found first."""
     more = f" and {len(places) - 1} more files" if len(places) > 1 else ""
     read = some([repr(name) if name.strip() else _NAMELESS for name in names])
-    return f"{places[0]}{more}: ignored {read}; a log consists of {', '.join(known)}"
+    return f"{places[0]}{more}: ignored {read}; the names that are read are {', '.join(known)}"

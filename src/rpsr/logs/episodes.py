@@ -79,14 +79,15 @@ class Alphabet:
             labels = block.actions if self.kind == "action" else block.observations
             read = shortened(repr(labels.distinct[labels.codes[at]]))
             raise block.error(
-                f"{block.field(self.kind)}: read {read} among numbers only, expected names or "
+                f"{block.field(self.kind)}: read {read}, a decimal number, expected names or "
                 f"whole numbers for the {self.kind}; {discretise(self.seen)}",
                 at,
             )
 
     def _unexpected(self, block: Block, labels: Labels, place: int) -> InputError:
         label, at = labels.distinct[place], labels.first(place)
-        expected = "a name, as before" if self.seen else f"an index below {MOST}, as before"
+        usual = "a name" if self.seen else f"an index from 0 to {MOST - 1}"
+        expected = f"{usual}, like the values before"
         if labels.named and not self.count:
             expected = f"a name or a whole number for the {self.kind}"
         elif not self.seen and not self.count:
@@ -179,7 +180,10 @@ def chunks(
         for name in _COLUMNS:
             if (getattr(block, name) is None) is not (getattr(first, name) is None):
                 has, had = ("no ", "has them") if getattr(block, name) is None else ("", "has none")
-                raise block.error(f"read {has}{name}; the first episode {had}")
+                raise block.error(
+                    f"read {has}{name}, but the first episode {had}: expected the same columns in "
+                    "all episodes"
+                )
         log = _coded(block, actions, observations)
         begin = 0  # the first episode of the block that is not in a chunk yet
         while True:

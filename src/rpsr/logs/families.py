@@ -34,11 +34,12 @@ class Families:
         for kind, families in self._names.items():
             if len(families) > 1:
                 (first, known), (place, names), *_ = families.items()
-                problem = f"shares no {kind} with {first}: {_few(names)} here, {_few(known)} there"
+                problem = f"has no {kind} in common with {first}: read {_few(names)}"
+                problem += f", but that file has {_few(known)}"
                 if kind == "name":
                     raise InputError(f"{problem}; expected logs of one system", place=place)
                 warnings.warn(
-                    f"{place}: {problem}; they are nevertheless read as logs of one system",
+                    f"{place}: {problem}; both files are nevertheless read as logs of one system",
                     stacklevel=2,
                 )
 
@@ -52,7 +53,7 @@ def _join(families: dict[str, set[str]], place: str, names: set[str]) -> None:
 
 
 def _names(labels: Iterable[Any]) -> set[str]:
-    return {label if isinstance(label, str) else "by index" for label in labels}
+    return {label if isinstance(label, str) else "indices" for label in labels}
 
 
 def _few(names: set[str]) -> str:

@@ -228,7 +228,7 @@ def _episode(read: Any, place: str, line: int, number: int) -> _Episode:
         expected = len(lists["actions"])
         if len(values) != expected:
             first = name == "observations" and len(values) == expected + 1
-            hint = " (without one before the first action)" if first else ""
+            hint = "; leave out the observation before the first action" if first else ""
             message = f"read {len(values)} values, expected {expected}, one per action{hint}"
             raise episode_error(f"{name}: {message}", place, line, number)
     for name in _FLAGS:

@@ -87,7 +87,7 @@ def write_minari(log: Trajectories, name: str, *, description: str | None = None
     spaces: Any = import_module("gymnasium.spaces")
     buffers: Any = import_module("minari.data_collector.episode_buffer")
     if log.rewards is None:
-        raise InputError("the log has no rewards, expected them for Minari", place=name)
+        raise InputError("the log has no rewards, which Minari needs", place=name)
     actions, observations = log.action_names, (*log.observation_names, START)
 
     def buffer(number: int, episode: Trajectories) -> Any:
@@ -108,8 +108,10 @@ def write_minari(log: Trajectories, name: str, *, description: str | None = None
             infos=infos or None,
         )
 
-    shortest = int(log.lengths.argmin()) if log.episodes else 0
-    if not log.episodes or not log.lengths[shortest]:
+    if not log.episodes:
+        raise InputError("the log has no episodes, expected at least one", place=name)
+    shortest = int(log.lengths.argmin())
+    if not log.lengths[shortest]:
         raise InputError(f"episode {shortest} has no step, which Minari cannot store", place=name)
     try:
         with warnings.catch_warnings():
@@ -122,7 +124,7 @@ def write_minari(log: Trajectories, name: str, *, description: str | None = None
                 description=description,
             )
     except (ImportError, ValueError, FileExistsError) as error:
-        raise InputError(f"Minari cannot write it: {_line(error)}", place=name) from None
+        raise InputError(f"Minari cannot write this dataset: {_line(error)}", place=name) from None
     texts = {"action_space": json.dumps(actions), "observation_space": json.dumps(observations)}
     made.storage.update_metadata({_NAMES[space]: text for space, text in texts.items()})
     return made
@@ -144,11 +146,12 @@ def _load(name: str) -> Any:
     except FileNotFoundError:
         known = ", ".join(sorted(minari.list_local_datasets())) or "none"
         raise InputError(
-            f"no such local Minari dataset (existing: {known}); `minari download` fetches one",
+            f"no such local Minari dataset, expected one of: {known}; `minari download {name}` "
+            "fetches one from Minari's server",
             place=name,
         ) from None
     except (ImportError, ValueError) as error:  # ImportError if a reader of the format is missing
-        raise InputError(f"Minari cannot load it: {_line(error)}", place=name) from None
+        raise InputError(f"Minari cannot load this dataset: {_line(error)}", place=name) from None
 
 
 def _line(error: Exception) -> str:

@@ -73,8 +73,10 @@ def from_episodes(
         else:
             plain = [e | {"observations": e["observations"][1:]} for e in plain]
     elif initial is not None:
-        expected = "expected one observation more than actions in every episode"
-        raise InputError(f"initial: read {initial!r}, {expected}")
+        raise InputError(
+            f"initial: read {initial!r}, which needs one observation more than actions in every "
+            "episode; leave out initial"
+        )
     blocks = list(blocks_of(plain, PLACE))
     ignored = dict.fromkeys(name for block in blocks for name in block.ignored)
     if ignored:
@@ -142,7 +144,8 @@ def from_transitions(
     for name, column in columns.items():
         if len(column) != steps:
             raise InputError(
-                f"{name}: read {len(column)} values, expected {steps}", place="dataset"
+                f"{name}: read {len(column)} values, expected {steps}, one per action",
+                place="dataset",
             )
     if unknown := [str(name) for name in dataset if _SAME.get(name, name) not in _FLAT]:
         warnings.warn(ignored_note(unknown, _FLAT, ["dataset"]), stacklevel=2)
@@ -238,7 +241,7 @@ def keeps_first(initial: Initial, firsts: Sequence[Any]) -> bool:
     """Whether observations before the first action are kept; an error if nobody has chosen."""
     if initial is None and len(set(firsts)) > 1:
         raise InputError(
-            "the observations before the first action differ: use initial='drop' to drop them "
-            "or initial='step' to keep them after an extra first action"
+            "the observation before the first action differs from episode to episode: use "
+            "initial='drop' to drop it or initial='step' to keep it after an extra first action"
         )
     return initial == "step"

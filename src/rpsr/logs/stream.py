@@ -204,15 +204,15 @@ def stream_logs(
     if not named:
         raise InputError("read no path, expected at least one file or folder")
     if [str(path) for path in named].count("-") > 1:
-        raise InputError("read - twice, expected it once: standard input can be read only once")
+        raise InputError("read '-' twice, expected '-' once: standard input can be read only once")
     files = tuple(
         file
         for path in named
         for file in ([StandardInput.read()] if str(path) == "-" else _files(Path(path)))
     )
     if columns is not None and not any(map(_is_table, files)):
-        expected = f"a file named {', '.join(TABLE_SUFFIXES)}"
-        raise InputError(f"columns need a table: read {_some(files)}, expected {expected}")
+        expected = f"expected a name ending in {', '.join(TABLE_SUFFIXES)}"
+        raise InputError(f"columns: read {_some(files)}, but only tables have columns; {expected}")
     return LogStream(
         files,
         None if action_names is None else tuple(action_names),
@@ -238,7 +238,8 @@ def _files(path: Path) -> Sequence[LogFile]:
         expected = f"expected files named {', '.join(LOG_SUFFIXES)}, not in subfolders"
         raise InputError(f"contains no log{read}; {expected}", place=str(path))
     if others:
-        warnings.warn(f"{path}: skipped {_some(others)}", stacklevel=4)
+        read = f"logs have names ending in {', '.join(LOG_SUFFIXES)}, and subfolders are not read"
+        warnings.warn(f"{path}: skipped {_some(others)}; {read}", stacklevel=4)
     return files
 
 

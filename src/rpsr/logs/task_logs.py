@@ -49,11 +49,14 @@ def check_objective(objective: Objective, chunks: Chunks) -> None:
     Costs need rewards of one sign in the whole log.
     """
     if objective.measure == "discounted":
-        raise InputError("objective: a discounted sum needs none; give the discount")
+        raise InputError(
+            "objective: read a discounted sum of rewards, which needs no objective; leave it out "
+            "and give the discount"
+        )
     if objective.within is not None:
         raise InputError(
-            "within: a log has no number of steps to count; plan on the learned model with a "
-            "horizon (rpsr solve --horizon)"
+            "within: a model cannot be learned for a limited number of steps; learn without "
+            "`within`, then plan with a horizon (rpsr solve --horizon)"
         )
     if objective.measure != "cost":
         return

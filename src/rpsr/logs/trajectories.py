@@ -59,9 +59,12 @@ class Trajectories(Shown):
             column = getattr(self, name)
             if column is not None and column.shape != (self.steps,):
                 raise InputError(f"{name}: read shape {column.shape}, expected ({self.steps},)")
-        self._check("actions", self._inside(self.actions, self.action_names), "a known action")
-        known = self._inside(self.observations, self.observation_names)
-        self._check("observations", known, "a known observation")
+        for name, column, names in (
+            ("actions", self.actions, self.action_names),
+            ("observations", self.observations, self.observation_names),
+        ):
+            expected = f"an index from 0 to {len(names) - 1}"
+            self._check(name, self._inside(column, names), expected)
         if self.rewards is not None:
             self._check("rewards", np.isfinite(self.rewards), "a finite number")
             self._check("rewards", np.abs(self.rewards) <= LARGEST_REWARD, IN_RANGE)
@@ -73,10 +76,14 @@ class Trajectories(Shown):
         offsets = self.offsets
         if offsets.ndim != 1 or len(offsets) == 0 or offsets[0] != 0:
             raise InputError(
-                "offsets: expected the first step of each episode, from 0, and the end"
+                "offsets: expected the first step of each episode, beginning with 0, and the "
+                "number of all steps"
             )
         if np.any(np.diff(offsets) < 0) or offsets[-1] != len(self.actions):
-            raise InputError(f"offsets: expected to increase from 0 to {len(self.actions)}")
+            raise InputError(
+                f"offsets: expected increasing numbers from 0 to {len(self.actions)}, the number "
+                "of all steps"
+            )
         for name in ("terminated", "truncated"):
             flags: Bools | None = getattr(self, name)
             if flags is not None and flags.shape != (self.episodes,):
@@ -217,7 +224,7 @@ class Trajectories(Shown):
         """A column as a table with one row per episode, (N, longest), padded with `fill`."""
         column = getattr(self, name)
         if column is None:
-            raise InputError(f"these episodes have no {name}")
+            raise InputError(f"the log has no {name}")
         table = np.full((self.episodes, int(self.lengths.max(initial=0))), fill, dtype=column.dtype)
         table[np.arange(table.shape[1]) < self.lengths[:, None]] = column
         return table
@@ -226,8 +233,8 @@ class Trajectories(Shown):
 def no_rewards(purpose: str) -> str:
     """The message about a log without rewards."""
     return (
-        f"the log has no rewards, expected them for {purpose}; if a column of a table has them, "
-        f"{naming('reward')}"
+        f"the log has no rewards, expected rewards for {purpose}; if the log is a table with a "
+        f"column of rewards, {naming('reward')}"
     )
 
 
@@ -247,7 +254,7 @@ def join(logs: Iterable[Trajectories]) -> Trajectories:
         columns = [getattr(part, name) for part in parts]
         present = [c for c in columns if c is not None]
         if present and len(present) < len(columns):
-            raise InputError(f"{name}: some logs have them and others do not")
+            raise InputError(f"{name}: some logs have {name} and others do not, expected all to")
         return np.concatenate(present) if present else None
 
     return Trajectories(
@@ -268,7 +275,7 @@ def _each_once(names: Iterable[str], kind: str) -> tuple[str, ...]:
     known: dict[str, None] = {}
     for name in names:
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InputError(f"{kind}: read {name!r}, expected names")
+            raise InputError(f"{kind}: read {name!r}, expected a string")
         if name in known:
             raise InputError(f"{kind}: read {name!r} twice, expected each name once")
         known[name] = None

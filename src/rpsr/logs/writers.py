@@ -66,7 +66,10 @@ def _alike(logs: Iterable[Trajectories], path: str | Path) -> Iterator[Trajector
     for log in logs:
         kind = (log.action_names, log.observation_names, *recorded(log))
         if known is not None and kind != known:
-            raise InputError("the logs differ in names or columns", place=str(path))
+            raise InputError(
+                "the logs differ in action names, observation names or columns, expected the same",
+                place=str(path),
+            )
         known = kind
         yield log
 

@@ -125,7 +125,8 @@ class LinearModel(Shown):
         A `ModelError` if the model has no core set or its domain has no known corners.
         """
         if self.coordinates is None:
-            raise ModelError(f"a {self.kind} model has no core set, so no outcome matrix")
+            cause = f"a {self.kind} model has no core tests or intents"
+            raise ModelError(f"{cause}, so it has no outcome matrix")
         if self.domain.points is None:
             raise ModelError(
                 "the outcome matrix needs the states of the POMDP, which this model does not have"

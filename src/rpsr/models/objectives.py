@@ -55,7 +55,7 @@ class Objective:
             expected = f"expected one of {', '.join(get_args(Measure))}"
             raise InputError(f"measure: read {self.measure!r}, {expected}")
         if self.measure == "probability" and self.goal is None:
-            raise InputError("goal: missing; a probability is that of reaching a goal")
+            raise InputError("goal: missing, expected the states, labels or observations to reach")
         within: Any = self.within
         whole = isinstance(within, int | np.integer) and not isinstance(within, bool)
         if within is not None and not (whole and within >= 1):
@@ -140,7 +140,8 @@ def _reaching(pomdp: POMDP, goal: Bools, avoid: Bools) -> Record:
     starts = pomdp.start > 0
     if not (starts & ~avoid).any():
         raise ModelError(
-            f"{pomdp.name}: avoid: it contains the start, so the goal is reached with probability 0"
+            f"{pomdp.name}: avoid: the states to avoid contain the start, so the goal is reached "
+            "with probability 0"
         )
     record = _absorbing(pomdp.record, goal | avoid)
     entering = np.append(goal, False)
@@ -227,8 +228,8 @@ def _absorbing(record: Record, ends: Bools) -> Record:
         return record
     if record.emission_by_edge:
         raise ModelError(
-            f"{record.name}: the states to reach or to avoid are made absorbing; this needs "
-            "observations that depend on (a, s') alone, and these depend on (s, a, s')"
+            f"{record.name}: a goal or states to avoid need observations that depend on (a, s') "
+            "alone, but the observations of this POMDP depend on (s, a, s')"
         )
     n = len(record.states)
     stay = [certain_row(s, record) for s in range(n)]

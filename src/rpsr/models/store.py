@@ -53,7 +53,7 @@ def save_native(model: POMDP | LinearModel, path: str | Path) -> None:
         write_archive(path, *_pack(model))
     except (TypeError, ValueError) as error:  # a provenance that is not plain JSON
         raise InputError(
-            f"read a provenance that is not plain JSON: {error}",
+            f"provenance: expected values that JSON can hold: {error}",
             place=str(path),
         ) from None
 

@@ -74,8 +74,8 @@ def layers_of(pomdp: POMDP, steps: int) -> list[Ints]:
         total += int(moves_from[now].sum())
         if total > MOST_MOVES:
             raise ModelError(
-                f"{pomdp.name}: {steps} steps of {n} states are too many for a model with a clock; "
-                "plan with vi or reachable, which need none"
+                f"{pomdp.name}: {steps} steps of {n} states are too many for a POMDP whose states "
+                "count the steps; plan with vi or reachable, which need no such POMDP"
             )
         after = np.zeros(n, dtype=np.bool_)
         after[moves.indices[now[source]]] = True

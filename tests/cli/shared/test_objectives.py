@@ -113,7 +113,7 @@ def test_a_policy_for_a_task_earns_its_bound(succeed, model):
     ("words", "message"),
     [
         (("--goal", "gaol"), "goal: no label, state or observation is called 'gaol'"),
-        (("--goal", "goal", "--avoid", "state:0"), "avoid: it contains the start"),
+        (("--goal", "goal", "--avoid", "state:0"), "avoid: the states to avoid contain the start"),
         (("--avoid", "goal"), "--avoid: expected with --goal"),
         (("--within", "3"), "--within: expected with --goal"),
         (("--maximise", "probability"), "expected with --goal, the states to reach"),

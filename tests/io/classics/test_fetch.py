@@ -70,7 +70,7 @@ def test_a_cut_download_is_continued_by_the_next_run(server, get, tmp_path):
     half = len(server.files["packed.POMDP.gz"]) // 2
     server.cuts = [half, 0]
     with pytest.raises(
-        InputError, match=f"closed; {half} bytes are kept, and the next run"
+        InputError, match=f"closed; the first {half} bytes are kept, and the next run"
     ) as info:
         get("packed")
     assert "\n" not in str(info.value)
@@ -94,7 +94,9 @@ def test_a_connection_that_stalls_is_continued(server, get, monkeypatch):
     monkeypatch.setattr(download, "TIMEOUT", 0.1)
     server.cuts = [40_000, 0]
     server.stall = threading.Event()
-    with pytest.raises(InputError, match=r"no answer for 0\.1 seconds; \d+ bytes are kept"):
+    with pytest.raises(
+        InputError, match=r"no answer for 0\.1 seconds; the first \d+ bytes are kept"
+    ):
         get("two.95")
     server.stall.set()
     assert get("two.95")[0].read_bytes() == TEXTS["two.95"]
@@ -147,8 +149,8 @@ def test_report_keeps_the_file_and_warns(server, get):
     assert path.read_bytes() == server.files["one.POMDP"]
     assert len(messages) == 1
     assert "one.POMDP has SHA-256" in messages[0]
-    assert messages[0].endswith("kept nevertheless")
-    with pytest.warns(UserWarning, match="kept nevertheless"):
+    assert messages[0].endswith("; the file was kept")
+    with pytest.warns(UserWarning, match="; the file was kept"):
         get("one", checksums="report")
     with pytest.raises(InputError, match="expected"):
         get("one")
@@ -230,7 +232,7 @@ def test_the_table_is_sound():
         assert classic.packed in (None, f"{classic.file}.gz", "ejs.tar.gz", "cheng-examples.tar.gz")
         assert len(bytes.fromhex(classic.sha256)) == 32
         assert classic.size > 0
-    assert "not checked" in NOT_CHECKED
+    assert "was not tested" in NOT_CHECKED
     assert PUBLIC in NOT_CHECKED
 
 

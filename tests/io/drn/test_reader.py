@@ -37,7 +37,7 @@ def test_an_unavailable_action_acts_as_the_first_available_one():
         [True, True, True, False],
     ]
     assert [transition(record, a, 1) for a in (0, 3)] == [transition(record, 1, 1)] * 2
-    assert record.warnings[-1].startswith("10 of the pairs of state and action are not available")
+    assert record.warnings[-1].endswith("available action does (10 pairs of state and action)")
 
 
 def test_labels_without_the_initial_one():
@@ -51,7 +51,8 @@ def test_rewards_of_states_and_actions_add_up_and_come_from_the_first_reward_mod
     assert [row[0] for row in rewards] == [Fraction(3, 2), -2, 0, 0]
     assert rewards[1] == (-2, -2, Fraction(-7, 4), -2)
     assert record.warnings[0] == (
-        "rewards are those of 'cost', the first reward model; not used: 'time'"
+        "rewards were read from 'cost', the first reward model; other reward models were ignored: "
+        "'time'"
     )
 
 

@@ -145,9 +145,10 @@ def test_a_file_that_was_read_is_written_alike(tmp_path, suffix):
 def test_what_the_format_cannot_hold_is_reported(tmp_path):
     notes = save(build("tiger"), tmp_path / "tiger.drn")
     assert notes == (
-        "the discount 0.95 is not stored",
-        "the start is random: one more state leads to it, which costs one step",
-        "states that emit several observations were split: 2 more states",
+        "the discount 0.95 is not stored: this format has none",
+        "the start is random, but this format has one initial state: a state was added that leads "
+        "to the random start in one extra step",
+        "states with several observations were split into one state per observation: 2 more states",
         "names of states are not stored: states are numbered",
         "names of observations are not stored: observations are numbered",
     )
@@ -188,4 +189,4 @@ def test_formats_without_labels_and_availability_say_so(tmp_path, suffix):
     text = DOORS.replace("{2}", "{0}").replace("{5}", "{1}").replace("{9}", "{2}")
     notes = save(POMDP(read(text)).with_discount("0.9"), tmp_path / f"doors{suffix}")
     assert "labels of states are not stored: closed, the left door, deadlock, goal" in notes
-    assert sum("which actions are available is not stored" in note for note in notes) == 1
+    assert sum("the availability of actions is not stored" in note for note in notes) == 1

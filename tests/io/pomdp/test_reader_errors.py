@@ -40,7 +40,7 @@ def test_a_row_within_six_printed_digits_is_rescaled_and_one_warning_says_so():
         ("\nT: b\n0 1\n 1 .5", "9:2", "the 'T' row of action 'b' and state 't' sums to 1.5"),
         ("O: b : t 1 1", "6:1", "the 'O' row of action 'b' and next state 't' sums to 2"),
         (" start: .5 .6", "6:2", "the start distribution sums to 1.1"),
-        ("OO: a:s:s 1 1", "6:1", "the observation row of action 'a', 's' to 's' sums to 2"),
+        ("OO: a:s:s 1 1", "6:1", "the observation row of action 'a' from 's' to 's' sums to 2"),
     ],
 )
 def test_a_row_further_off_is_refused_unless_asked_to_normalize(statement, where, message):
@@ -82,7 +82,7 @@ def test_a_row_of_zeros_is_refused_in_any_case(statement, message, normalize):
         ),
         (
             "T: * identity\nOO: * : s : s 1 0",
-            "the observation row of action 'a', 't' to 't' is missing",
+            "the observation row of action 'a' from 't' to 't' is missing",
         ),
     ],
 )
@@ -150,8 +150,10 @@ FAULTS = [
     ("start include:", "6:1", "'start' allows no state, expected at least one"),
     ("start exclude: s t", "6:1", "'start' allows no state, expected at least one"),
     # keywords
-    ("T: a : s identity", "6:10", "'identity' needs a square matrix, expected 2 numbers"),
-    ("O: a : s identity", "6:10", "'identity' needs a square matrix, expected 2 numbers"),
+    ("T: a : s identity", "6:10", "'identity' stands for a square matrix only, "
+     "expected 2 numbers per row"),
+    ("O: a : s identity", "6:10", "'identity' stands for a square matrix only, "
+     "expected 2 numbers per row"),
     ("O: a reset", "6:6", "read 'reset', expected a number"),
     ("T: a : s : t uniform", "6:14", f"read 'uniform', {PROBABILITY}"),
     ("T: a uniform 1", "6:14", "read '1', expected a statement such as 'T:'"),
@@ -177,9 +179,12 @@ def test_a_fault_is_named_with_its_place(line, where, message):
         ("", "f:1:1: the file has no statement; expected 'states:', 'actions:', ..."),
         ("\n# nothing\n", "f:3:1: the file has no statement; expected 'states:', 'actions:', ..."),
         ("hello: x", "f:1:1: read 'hello', expected a statement such as 'discount:' or 'T:'"),
-        (ONE, "f: no 'states:' statement; expected a count or names"),
-        ("states: 1\n" + ONE[10:], "f: no 'actions:' statement; expected a count or names"),
-        ("states: 1\nactions: 1\n", "f: no 'observations:' statement; expected a count or names"),
+        (ONE, "f: the file has no 'states:' statement, "
+            "expected one with a count or names"),
+        ("states: 1\n" + ONE[10:], "f: the file has no 'actions:' statement, "
+            "expected one with a count or names"),
+        ("states: 1\nactions: 1\n", "f: the file has no 'observations:' statement, "
+            "expected one with a count or names"),
         ("states: a b a\n" + ONE, "f:1:13: 'states': the name 'a' was given twice"),
         ("states: a\n b *\n" + ONE, "f:2:4: 'states': read '*', expected a name"),
         ("states: a - \n" + ONE, "f:1:11: 'states': read '-', expected a name"),

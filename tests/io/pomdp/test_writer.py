@@ -193,7 +193,7 @@ def test_what_is_lost_is_noted(tmp_path):
     assert write_pomdp(two_states(), target) == ()
     odd = Rewards(np.array([1 / 3]), rewards.index, (third,))
     assert write_pomdp(two_states(rewards=odd, discount=third), target) == (
-        "rewards without a finite decimal, written as the nearest float: 1",
+        "rewards without a finite decimal were written as the nearest float: 1",
         "the discount 1/3 was written as its nearest float",
     )
     assert read_pomdp(target).rewards.values.tolist() == [1 / 3]
@@ -207,7 +207,7 @@ def test_a_reset_to_elsewhere_is_written_as_it_is_and_noted(tmp_path, make, star
     rewards = Rewards(np.ones(1), np.zeros(14, dtype=np.int64))
     record = two_states(resets=resets, start=make([start], 2), transition=moves, rewards=rewards)
     assert write_pomdp(record, target) == (
-        "resets that do not lead to the start, written as plain rows: 1",
+        "resets that do not lead to the start were written as ordinary rows of transitions: 1",
     )
     again = read_pomdp(target)
     assert again.transition.values.tolist() == record.transition.values.tolist()

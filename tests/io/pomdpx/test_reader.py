@@ -90,7 +90,7 @@ def test_values_may_be_given_by_number():
 def test_a_random_start_of_an_observed_variable_is_said():
     text = files.ROVER.replace("0.0 1.0 0.0", "0.5 0.5 0.0")
     (warning,) = read(text).warnings
-    assert "SARSOP reveals it before the first action" in warning
+    assert "SARSOP observes them before the first action" in warning
 
 
 def test_rewards_of_terminal_states_are_ignored_and_said():
@@ -106,7 +106,7 @@ def test_a_file_without_a_start_must_be_fully_observed():
     seen = text.replace('vnameCurr="rock_1">', 'vnameCurr="rock_1" fullyObs="true">')
     record = read(seen)
     assert record.start.fractions(0) == dict.fromkeys(range(6), Fraction(1, 6))
-    assert "the start was read as uniform" in record.warnings[0]
+    assert "a uniform start was assumed" in record.warnings[0]
 
 
 def test_a_file_without_observations_has_one():

@@ -62,11 +62,12 @@ def test_losses_are_said(tmp_path):
     rover = parse_pomdpx(files.ROVER.encode(), place="f", name="f")
     (note,) = write_pomdpx(rover, tmp_path / "t.pomdpx")
     assert note == (
-        "2 state variables, of which rover fully observed, were written as one that is not fully "
-        "observed"
+        "2 state variables (fully observed: rover) were written as one variable, not fully observed"
     )
     marked = replace(tiger, resets=tiger.resets | True)
-    assert write_pomdpx(marked, tmp_path / "t.pomdpx") == ("resets, written as plain rows: 6",)
+    assert write_pomdpx(marked, tmp_path / "t.pomdpx") == (
+        "resets were written as ordinary rows of transitions: 6",
+    )
 
 
 def test_a_model_without_a_discount_is_refused(tmp_path):
@@ -93,7 +94,7 @@ def test_through_the_front_door(tmp_path):
         assert rpsr.save(tiger, tmp_path / name) == ()
         assert rpsr.load(tmp_path / name) == tiger
     assert (tmp_path / "t.POMDPX.gz").read_bytes()[:2] == gzip.compress(b"")[:2]
-    with pytest.raises(InputError, match=r"a psr model has no \.pomdpx format"):
+    with pytest.raises(InputError, match=r"a psr model cannot be a \.pomdpx file"):
         rpsr.save(rpsr.psr(tiger), tmp_path / "t.pomdpx")
 
 

@@ -49,7 +49,7 @@ def test_an_unavailable_action_acts_as_the_first_available_one():
             (two,) = {v for (a, s, t, _), v in worth.items() if (a, s, t) == (first, state, target)}
             assert one == two
     (_, warning) = record.warnings
-    assert warning.startswith("8 of the pairs of state and action are not available")
+    assert warning.endswith("available action does (8 pairs of state and action)")
 
 
 def test_labels_name_states():
@@ -65,7 +65,8 @@ def test_rewards_of_states_and_actions_add_up_and_come_from_the_first_reward_mod
     assert rewards[2] == (HALF, HALF, HALF)
     assert rewards[3] == (10, 10, 10)
     assert record.warnings[0] == (
-        "rewards are those of 'steps', the first reward model; not used: 'other'"
+        "rewards were read from 'steps', the first reward model; other reward models were ignored: "
+        "'other'"
     )
 
 
@@ -76,8 +77,8 @@ def test_without_rewards_all_are_zero():
 def test_a_file_of_commands_alone_is_read_with_a_warning():
     record, whole = read(COMMANDS + LABELS), read(MODULE + LABELS)
     assert record.warnings[0] == (
-        "has commands without a module: the guards' variable 's' was read as the state, 'o' as the "
-        "observation, and s=0 as the initial state"
+        "the commands are in no module: 's', the variable of the guards, was read as the state, "
+        "'o' as the observation, and s=0 as the initial state"
     )
     assert record.labels == whole.labels
     assert record.states == whole.states
@@ -90,7 +91,10 @@ def test_a_file_of_commands_alone_is_read_with_a_warning():
 def test_the_variables_of_a_file_of_commands_are_named_by_its_guards():
     renamed = COMMANDS.replace("s'", "x'").replace(" s=", " x=").replace("o'", "obs'")
     assert read(renamed).states == read(COMMANDS).states
-    assert "'x' was read as the state, 'obs' as the observation" in read(renamed).warnings[0]
+    assert (
+        "'x', the variable of the guards, was read as the state, 'obs' as the observation"
+        in read(renamed).warnings[0]
+    )
 
 
 def test_states_that_are_not_reached_are_left_out():
@@ -98,7 +102,7 @@ def test_states_that_are_not_reached_are_left_out():
     record = read(more + 'label "far" = s=5 | s=1;')
     assert record.states == ("0", "1", "2", "3", "4")
     assert record.labels == (("far", (1,)),)
-    assert "left out 1 state that the initial state does not lead to" in record.warnings
+    assert "left out 1 state not reachable from the initial state" in record.warnings
 
 
 def test_a_probability_of_zero_leads_nowhere():
@@ -110,7 +114,7 @@ def test_a_probability_of_zero_leads_nowhere():
 def test_a_state_without_a_command_stays():
     record = read(MODULE.replace("  [look] s=4 -> 1.0 : (s'=4) & (o'=4);\n", ""))
     assert record.labels == (("deadlock", (4,)),)
-    assert "1 state without a command: no action leaves them" in record.warnings
+    assert "no action leaves a state without a command (1 state)" in record.warnings
     assert [transition(record, a, 4) for a in range(3)] == [{4: 1}] * 3
     assert not record.unavailable[:, 4].any()
 

@@ -5,18 +5,18 @@ from tests.io.prism.files import COMMANDS, DOORS, MODULE, read, refusal
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import VARIABLE
+from rpsr.io.foreign import EXPLICIT_ONLY, STORM_BUILDS
 from rpsr.io.prism.scanner import OutsideExplicit
 
-STORM = "; rpsr itself reads the explicit form; PRISM models with constants and modules "
-STORM += "need Storm: pip install 'rpsr[storm]'"
+STORM = f"; {EXPLICIT_ONLY}; {STORM_BUILDS}"
 LINE = MODULE[: MODULE.index("  [left] s=1")].count("\n") + 1  # of the first command of state 1
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("0.75 : (s'=3)", "0.5 : (s'=3)", f"f:{LINE}:3: the row of action 'left' in '1' sums to "
-         "0.75, expected 1 (--normalize rescales it)"),
+        ("0.75 : (s'=3)", "0.5 : (s'=3)", f"f:{LINE}:3: the row of action 'left' in state '1' "
+         "sums to 0.75, expected 1 (--normalize rescales it)"),
         ("0.75 : (s'=3)", "1.75 : (s'=3)", f"f:{LINE}:17: read '1.75', expected a probability in "
          "[0, 1]"),
         ("0.75 : (s'=3)", "1/0 : (s'=3)", f"f:{LINE}:17: read '1/0', expected a probability in "
@@ -27,8 +27,8 @@ LINE = MODULE[: MODULE.index("  [left] s=1")].count("\n") + 1  # of the first co
         ("[right] s=1", "[left] s=1", f"f:{LINE + 1}:3: action 'left' of s=1 is given twice, "
          f"first in line {LINE}"),
         ("[left] s=2", "[look] s=2", f"f:{LINE + 2}:3: states '1' and '2' have observation '0', "
-         "but only '2' has action 'look': expected the same actions in all states of an "
-         "observation"),
+         "but only '2' has action 'look': expected the same actions in all states with "
+         "the same observation"),
         ("o : [0..9] init 7", "o : [0..6] init 7", "f:10:3: read init 7, expected a value in "
          "[0..6]"),
         ("pomdp", "mdp", "f:2:1: read 'mdp', a model without observations; expected 'pomdp'"),
@@ -45,15 +45,15 @@ def test_wrong_numbers(old, new, message):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("pomdp\n", "pomdp\nconst int N = 3;\n", "f:3:1: read 'const': constants are outside the "
-         "explicit form"),
-        ("pomdp\n", "pomdp\nformula f = s=1;\n", "f:3:1: read 'formula': formulas are outside the "
-         "explicit form"),
+        ("pomdp\n", "pomdp\nconst int N = 3;\n", "f:3:1: read 'const': rpsr cannot read constants "
+         "itself"),
+        ("pomdp\n", "pomdp\nformula f = s=1;\n", "f:3:1: read 'formula': rpsr cannot read formulas "
+         "itself"),
         ("endmodule\n", "endmodule\nmodule two\nendmodule\n", f"f:{LINE + 7}:1: read 'module': "
-         "several modules are outside the explicit form"),
+         "rpsr cannot read several modules itself"),
         ("s=1 ->", "s=1 & o=2 ->", f"f:{LINE}:14: read '&', expected '->'"),
         ("s=1 ->", "s>1 ->", f"f:{LINE}:11: read '>', expected '='"),
-        ("s=1 ->", "o=1 ->", f"f:{LINE}:3: the guard tests 'o', expected the state 's'"),
+        ("s=1 ->", "o=1 ->", f"f:{LINE}:3: the guard tests 'o', expected the state variable 's'"),
         ("(s'=3) & (o'=1)", "(s'=3)", f"f:{LINE}:31: read '+', expected '&' and the other "
          "variable: an update sets the state and the observation"),
         ("(s'=3)", "(s'=s+1)", f"f:{LINE}:28: read 's', expected a whole number"),
@@ -80,7 +80,7 @@ def test_what_is_outside_the_explicit_form(old, new, message):
 def test_an_incomplete_file():
     cut = DOORS.index("& (o'=1)")
     assert f"f:{LINE}:30: read the end of the file, expected '&'" in refusal(DOORS[: cut - 1])
-    assert "read no command" in refusal("pomdp\n")
+    assert "the file has no command" in refusal("pomdp\n")
     assert "read 'something', expected 'pomdp'" in refusal("something else")
     no_start = COMMANDS.replace("[look] s=0", "[look] s=9")
     assert "no command has the guard s=0, which is the initial state" in refusal(no_start)

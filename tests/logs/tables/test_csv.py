@@ -74,7 +74,9 @@ def test_a_column_has_one_role(tmp_path):
     log = read_logs(file, columns=Columns(observation="state"))
     assert (log.observation_names, log.states) == (("3", "4"), None)
     file = csv(tmp_path / "a.csv", "episode,action,obs,observations\n1,go,3,3\n")
-    with pytest.raises(InputError, match="'obs' and 'observations' could both be the observation"):
+    with pytest.raises(
+        InputError, match="'obs' and 'observations' could both be the observation; name"
+    ):
         read_logs(file)
     assert read_logs(csv(tmp_path / "b.csv", "action,obs,state\ngo,3,7\n")).states.tolist() == [7]
     with pytest.warns(UserWarning, match="ignored 'state'"):  # of a country, say
@@ -118,7 +120,7 @@ def test_the_whole_column_decides_on_its_type(tmp_path, monkeypatch):
     for act in (read_logs, lambda path: list(stream_logs(path))):
         with pytest.raises(InputError) as caught:
             act(numbers)
-        expected = "episode 1, step 3: column 'observation': read '2.5' among numbers only, "
+        expected = "episode 1, step 3: column 'observation': read '2.5', a decimal number, "
         assert str(caught.value).startswith(f"{numbers}:5: {expected}")
         assert "KBinsDiscretizer" in str(caught.value)
 
@@ -141,7 +143,7 @@ def test_the_whole_column_decides_on_its_type(tmp_path, monkeypatch):
         ('1,"go"o,x,0\n', ":2: not CSV: "),
         ('1,"a\nb",x,0\n1,go,x,a\n', ":4: episode 1, step 1: column 'reward': read 'a'"),
         ("1,go,x,0\n2,go,x,0\n1,go,x,0\n",
-         ":4: episode 1, step 0: column 'episode': read '1' again, expected the rows of an"),
+         ":4: episode 1, step 0: column 'episode': read '1' again, expected all rows of an"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("block", [1, 2, 1000])

@@ -80,7 +80,9 @@ def test_what_is_wrong_is_said_with_row_and_column(make, change, message):
 
 
 def test_unknown_columns_are_named_once(make):
-    with pytest.warns(UserWarning, match="ignored 'ward'; a log consists of episode") as caught:
+    with pytest.warns(
+        UserWarning, match="ignored 'ward'; the names that are read are episode"
+    ) as caught:
         read(make(ROWS | {"ward": [1, 2, 3]}), columns=NAMES)
     assert len(caught) == 1
 

@@ -71,7 +71,9 @@ def test_a_column_that_was_asked_for_by_name_must_be_there(tmp_path):
 def test_names_of_columns_mean_nothing_without_a_table(tmp_path):
     table, lines = parquet(tmp_path / "a.parquet"), write(tmp_path / "a.jsonl", GOOD)
     columns = Columns(action="action")
-    with pytest.raises(InputError, match=r"need a table: read a.jsonl, expected a file named"):
+    with pytest.raises(
+        InputError, match=r"read a.jsonl, but only tables have columns; expected a name"
+    ):
         read_logs(lines, columns=columns)
     assert read_logs([lines, table], columns=columns).episodes == 3
 

@@ -74,7 +74,7 @@ def unpack(wire: bytes, place: str, group: Sequence[Classic], room: int) -> dict
             with GzipFile(fileobj=BytesIO(wire)) as stream:
                 wire = stream.read(room + 1)
             if len(wire) > room:
-                raise InputError(f"unpacks to more than the {room} bytes accepted", place=place)
+                raise InputError(f"unpacks to more than {room} bytes, the limit", place=place)
         if not place.endswith(".tar.gz"):
             return {group[0].file: wire}
         rooms = {classic.file: classic.room for classic in group}

@@ -46,7 +46,7 @@ class Server:
                 return
             if _size(part) <= before:
                 break
-        kept = f"; {_size(part)} bytes are kept, and the next run resumes there"
+        kept = f"; the first {_size(part)} bytes are kept, and the next run resumes after them"
         raise Unreachable(f"{reason}{kept if _size(part) else ''}", place=self.base + address)
 
     def _receive(
@@ -69,7 +69,7 @@ class Server:
                 total += len(chunk)
                 tell(total)
         part.unlink()
-        raise InputError(f"is larger than the {room} bytes accepted", place=place)
+        raise InputError(f"is larger than {room} bytes, the limit for this file", place=place)
 
     def _open(self, place: str, start: int) -> tuple[Any, int]:
         """A stream and its first byte: `start`, or 0 if the server has no support for Range."""

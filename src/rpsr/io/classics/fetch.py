@@ -34,8 +34,8 @@ __all__ = ["CLASSICS", "NOT_CHECKED", "PUBLIC", "Classic", "cache_folder", "fetc
 
 PUBLIC = "https://www.pomdp.org/examples/"
 NOT_CHECKED = (
-    f"not checked: {PUBLIC} could not be reached when rpsr was written, and the checksums are "
-    "those of copies; if the server does not answer or serves other bytes, use --mirror"
+    f"rpsr was not tested with {PUBLIC}, and its checksums are those of copies; "
+    "if the server does not answer or its files differ, use --mirror"
 )
 
 
@@ -94,7 +94,7 @@ def fetch(
             f"cannot be written: {error.strerror or error}", place=str(target)
         ) from None
     if faults:
-        more = f" (and {len(faults) - 1} more failed)" if len(faults) > 1 else ""
+        more = f" (other files that failed: {len(faults) - 1})" if len(faults) > 1 else ""
         raise InputError(f"{faults[0]}{more}")
     return [target / classic.file for classic in wanted]
 
@@ -149,7 +149,7 @@ class _Cache:
         for classic in group:
             fault, text = faults.get(classic), texts.get(classic.file)
             if fault and text is not None and self.warn:
-                self.warn(f"{fault}; kept nevertheless")
+                self.warn(f"{fault}; the file was kept")
                 del faults[classic]
             elif fault or text is None:
                 continue
@@ -161,7 +161,8 @@ class _Cache:
 
 def _fault(classic: Classic, text: bytes | None, place: str) -> InputError | None:
     if text is None:
-        return InputError(f"contains no {classic.file}", place=place)
+        message = f"the archive has no file {classic.file} of at most {classic.room} bytes"
+        return InputError(message, place=place)
     read = sha256(text).hexdigest()
     if read == classic.sha256:
         return None

@@ -114,7 +114,7 @@ class _Reader:
         parameters = self.header.get("parameters", b"").split()
         if parameters:
             at, shown = self.header_at["parameters"], _shown(parameters[0])
-            raise self.error(f"read the parameter {shown}, expected probabilities only", at)
+            raise self.error(f"read the parameter {shown}, expected a model without parameters", at)
         models = self.header.get("reward_models", b"").split()
         self.reward_names = [name.decode("utf-8", "backslashreplace") for name in models]
 
@@ -131,7 +131,7 @@ class _Reader:
 
     def _count(self, key: str) -> int:
         if key not in self.header:
-            raise self.error(f"the header has no '@{key}' and its number")
+            raise self.error(f"the header has no '@{key}', expected it with a number")
         text = self.header[key].strip()
         if not re.fullmatch(rb"\d{1,18}", text) or int(text) == 0:
             at = self.header_at[key]
@@ -168,7 +168,8 @@ class _Reader:
 
     def _target(self, target: int) -> int:
         if target >= self.n_states:
-            message = f"read state {target}, expected one below {self.n_states} ('@nr_states')"
+            last = self.n_states - 1
+            message = f"read state {target}, expected a state from 0 to {last} ('@nr_states')"
             raise self.error(message)
         return target
 
@@ -224,7 +225,7 @@ class _Reader:
             return Fraction(0)
         words = [word.strip() for word in listed.split(b",")] if listed.strip() else []
         if len(words) != len(self.reward_names):
-            expected = f"expected {len(self.reward_names)}, as '@reward_models' has names"
+            expected = f"expected {len(self.reward_names)}, one per name in '@reward_models'"
             raise self.error(f"read {len(words)} rewards, {expected}")
         worth = Fraction(0)
         for word in reversed(words):
@@ -237,15 +238,15 @@ class _Reader:
     def _check_complete(self) -> None:
         for state in range(self.n_states):  # ends at the first that is missing
             if state not in self.state_at:
-                read = f"read {len(self.state_at)} states, '@nr_states' gives {self.n_states}"
+                read = f"read {len(self.state_at)} states, but '@nr_states' is {self.n_states}"
                 raise self.error(f"state {state} is missing: {read}")
         acting = {state for state, _ in self.choices}
         if len(acting) < self.n_states:
             state = next(s for s in range(self.n_states) if s not in acting)
-            message = f"state {state} has no action, expected 'action' and its row"
+            message = f"state {state} has no action, expected at least one 'action' with its row"
             raise self.error(message, self.state_at[state])
         if "nr_choices" in self.header and self._count("nr_choices") != len(self.choices):
-            gives = f"'@nr_choices' gives {self._count('nr_choices')}"
+            gives = f"'@nr_choices' is {self._count('nr_choices')}"
             message = f"{gives}, but the states have {len(self.choices)} actions"
             raise self.error(message, self.header_at["nr_choices"])
         initial = self.labels.get(INITIAL, [])

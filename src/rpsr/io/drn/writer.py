@@ -94,7 +94,10 @@ def _check_start(record: Record, start: list[int]) -> None:
     wrong = (unavailable[:, start] != unavailable[:, start[:1]]).any(axis=0)
     if wrong.any():
         one, other = record.states[start[0]], record.states[start[int(np.argmax(wrong))]]
-        raise InputError(f"start: the states '{one}' and '{other}' have different actions")
+        raise InputError(
+            f"start: the start states '{one}' and '{other}' have different actions, expected the "
+            "same: all start states get one observation in this format"
+        )
 
 
 def _observation_numbers(record: Record) -> list[int]:
@@ -109,12 +112,18 @@ def _observation_numbers(record: Record) -> list[int]:
 
 def _notes(record: Record, layout: _Layout) -> Iterator[str]:
     if record.discount is not None:
-        yield f"the discount {number(record.discount)} is not stored"
+        yield f"the discount {number(record.discount)} is not stored: this format has none"
     if layout.extra:
-        yield "the start is random: one more state leads to it, which costs one step"
+        yield (
+            "the start is random, but this format has one initial state: "
+            "a state was added that leads to the random start in one extra step"
+        )
     split = len(layout.states) - len({s for s, _ in layout.states})
     if split:
-        yield f"states that emit several observations were split: {split} more states"
+        yield (
+            "states with several observations were split into one state per observation: "
+            f"{split} more states"
+        )
     left_out = len(record.states) - len({s for s, _ in layout.states})
     if left_out:
         yield f"states that nothing leads to were left out: {left_out}"
@@ -128,12 +137,12 @@ def _notes(record: Record, layout: _Layout) -> Iterator[str]:
     exact = record.rewards.exact or ()
     lost = sum(finite_digits(value.denominator) is None for value in exact)
     if lost:
-        yield f"rewards without a finite decimal, written as the nearest float: {lost}"
+        yield f"rewards without a finite decimal were written as the nearest float: {lost}"
     if record.resets.any():
-        yield f"resets, written as plain rows: {int(record.resets.sum())}"
+        yield f"resets were written as ordinary rows of transitions: {int(record.resets.sum())}"
     empty = [name for name, states in record.labels if not states]
     if empty:
-        yield f"labels of no state are not stored: {', '.join(empty)}"
+        yield f"labels that no state has are not stored: {', '.join(empty)}"
     if INITIAL in dict(record.labels):
         yield f"the label '{INITIAL}' is not stored: in this format it marks the initial state"
 

@@ -40,7 +40,8 @@ def read_preamble(tokens: Tokens, statements: dict[bytes, Statements]) -> Preamb
     if len(actions) * len(states) ** 2 * len(observations) >= 2**62:
         at = int(statements[b"observations"].first[0])
         sizes = f"{len(states)} states, {len(actions)} actions and {len(observations)} observations"
-        raise tokens.error(at, f"{sizes} have more combinations (s, a, s', o) than 2^62")
+        limit = "more than 2^62 combinations (s, a, s', o), the reader's limit"
+        raise tokens.error(at, f"{sizes} have {limit}")
     return Preamble(
         discount=_discount(tokens, statements[b"discount"]),
         costs=_costs(tokens, statements[b"values"]),
@@ -159,7 +160,8 @@ def _costs(tokens: Tokens, statement: Statements) -> bool:
 def _names(tokens: Tokens, statement: Statements, kind: str) -> tuple[str, ...]:
     span = _only(tokens, statement, kind)
     if span is None:
-        raise InputError(f"no '{kind}:' statement; expected a count or names", place=tokens.place)
+        message = f"the file has no '{kind}:' statement, expected one with a count or names"
+        raise InputError(message, place=tokens.place)
     body = tokens.ids[span[0] + 2 : span[1]]
     if len(body) == 0:
         raise tokens.error(span[0] + 2, f"'{kind}': expected a count or names, read nothing")

@@ -171,8 +171,8 @@ class _Reader:
 
         def name(edge: int) -> str:
             a, s, t = ends[edge].tolist()
-            names = f"'{self.head.actions[a]}', '{self.head.states[s]}' to '{self.head.states[t]}'"
-            return f"the observation row of action {names}"
+            names = f"from '{self.head.states[s]}' to '{self.head.states[t]}'"
+            return f"the observation row of action '{self.head.actions[a]}' {names}"
 
         given = (latest >= 0).reshape(edges, -1).any(axis=1)
         if not given.all():
@@ -221,7 +221,9 @@ class _Reader:
         size, width = layout.sizes[-2:]
         if shaped.index.shape[1] != 1 or size != width:
             at = int(shaped.body[0])
-            message = f"'identity' needs a square matrix, expected {width} numbers"
+            message = (
+                f"'identity' stands for a square matrix only, expected {width} numbers per row"
+            )
             raise self.tokens.error(at, message)
         cells = len(shaped.first) * size
         cause = f"'identity' statements stand for {cells} probabilities"

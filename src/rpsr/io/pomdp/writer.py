@@ -65,15 +65,19 @@ def _notes(record: Record) -> Iterator[str]:
     )
     if strange:
         yield (
-            f"names that other programs may refuse (not letters, digits, - and _): {strange}; "
-            "--plain-names writes s0, a0, o0, and a .pomdpx file is for the SARSOP toolkit"
+            "other programs may refuse names with characters other than letters, digits, - and _ "
+            f"(names: {strange}); --plain-names writes s0, a0, o0 instead; "
+            "for the SARSOP toolkit, write a .pomdpx file"
         )
     if any(variable.observed for variable in record.state_variables):
         seen = ", ".join(v.name for v in record.state_variables if v.observed)
-        yield f"that the state variables are fully observed is not stored: {seen}"
+        yield f"this format does not mark state variables as fully observed: {seen}"
     unmarked = int(record.resets.sum() - _resets(record).sum())
     if unmarked:
-        yield f"resets that do not lead to the start, written as plain rows: {unmarked}"
+        yield (
+            "resets that do not lead to the start were written as ordinary rows of transitions: "
+            f"{unmarked}"
+        )
 
 
 def _lines(record: Record) -> Iterator[str]:

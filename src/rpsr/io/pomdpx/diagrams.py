@@ -77,7 +77,7 @@ class _Diagram:
             expected = f"expected one of {', '.join(self.positions)}"
             raise self.document.error(element, f"var: read {quoted(name)}, {expected}")
         if tested[position] != ANY:
-            message = f"the variable {quoted(name)} was already tested on this path"
+            message = f"the variable {quoted(name)} occurs twice on the path to here, expected once"
             raise self.document.error(element, message)
         return position
 
@@ -99,7 +99,8 @@ class _Diagram:
         for edge in node.children:
             value = self._value(edge, position)
             if value in seen:
-                message = f"a second edge for the value {quoted(edge.attributes['val'])}"
+                value_shown = quoted(edge.attributes["val"])
+                message = f"a second edge for the value {value_shown}, expected one per value"
                 raise self.document.error(edge, message)
             seen[value] = edge
         return [

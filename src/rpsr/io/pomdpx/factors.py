@@ -99,9 +99,7 @@ def read_factor(document: Document, table: Table, numbers: Numbers, normalize: b
     if refused.any():
         row = int(np.argmax(refused))
         hint = "" if sums.empty[row] else " (--normalize rescales it)"
-        total = (
-            "has no probability" if sums.empty[row] else f"sums to {float(sums.total(row)):.12g}"
-        )
+        total = "sums to 0" if sums.empty[row] else f"sums to {float(sums.total(row)):.12g}"
         message = f"the distribution of {factor.row_name(row)} {total}, expected 1{hint}"
         raise document.error(_last_entry(table, row), message)
     return factor

@@ -175,7 +175,8 @@ def _identity(
         sizes = [collector.axes[i].size for i in spread]
         if sizes[0] == sizes[1]:
             return spread[0], last
-        message = f"'identity' needs two variables of one size, read {sizes[0]} and {sizes[1]}"
+        read = f"read {sizes[0]} and {sizes[1]} values"
+        message = f"'identity' needs two variables with equally many values, {read}"
         raise document.error(table, message, 0)
     expected = "expected '-' for the variable itself and for one parent"
     raise document.error(table, f"'identity': {expected}", 0)

@@ -173,7 +173,7 @@ class _Reader:
             if without and all(axis.variable.observed for axis in missing):
                 return []
             at = (self.document.root.all(section) or [self.document.root])[0]
-            message = f"<{section}> has no function of {missing[0].identifier}"
+            message = f"<{section}> has no function of {missing[0].identifier}, expected one"
             raise self.document.error(at, message)
         ordered: list[Table] = []
         done: set[str] = set()
@@ -187,7 +187,7 @@ class _Reader:
                 else:
                     blocked.append(table)
             if len(blocked) == len(waiting):
-                message = "the variables depend on each other in a circle"
+                message = f"the variables of <{section}> are parents of each other in a cycle"
                 raise self.document.error(waiting[0].function, message)
             waiting = blocked
         return ordered
@@ -261,12 +261,12 @@ class _Reader:
     def _warnings(self, start: Rows) -> tuple[str, ...]:
         scope, warnings = self.scope, list(rescaling_warning(self.deviations))
         if not self.tables["InitialStateBelief"]:
-            warnings.append("no <InitialStateBelief>: the start was read as uniform")
+            warnings.append("the file has no <InitialStateBelief>: a uniform start was assumed")
         seen = scope.states.part(start.indices, scope.observed)
         if len(np.unique(seen)) > 1:
             warnings.append(
-                "the start of the fully observed variables is random: SARSOP reveals it before the "
-                "first action, this POMDP with the first observation"
+                "the fully observed variables are random at the start: SARSOP observes them before "
+                "the first action, this POMDP only after it"
             )
         if scope.ignored or self.document.root.all("TerminalStateRewardFunction"):
             warnings.append("rewards of terminal states were ignored, as SARSOP ignores them")

@@ -85,11 +85,12 @@ def _look_up(
 ) -> Integers:
     """The values of a function at some cells (N,)."""
     sizes, count = table.sizes, len(cells.state)
-    document.allow(KEY_BYTES * count, f"a reward at {count:,} outcomes", table.function)
+    cause = f"the rewards of {count:,} outcomes"
+    document.allow(KEY_BYTES * count, cause, table.function)
     digits = (_values(axis, scope, cells) for axis in table.axes)
     written = expanded_size(table.values, sizes)
     if written > max(count, 2**16):  # many cells, few of them possible
-        document.allow(8 * len(sizes) * count, f"a reward at {count:,} outcomes", table.function)
+        document.allow(8 * len(sizes) * count, cause, table.function)
         entries = table.all()
         asked = np.stack(list(digits), axis=1)
         latest = latest_entry(entries, asked, sizes)

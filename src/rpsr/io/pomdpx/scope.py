@@ -79,7 +79,10 @@ class Scope:
         """The names of joint values, which must be distinct."""
         names = tuple(space.names()) if space.variables else ("nothing",)
         if len(set(names)) != len(names):
-            raise InputError("two joint values have the same name: a value contains ',' and '='")
+            raise InputError(
+                "two combinations of values have the same name, because a value's name contains "
+                "',' and '='; rename the value"
+            )
         return names
 
 
@@ -92,7 +95,7 @@ def read_scope(document: Document) -> Scope:
     def declare(at: Element, attribute: str, kind: Kind, number: int, variable: Variable) -> None:
         identifier = document.attribute(at, attribute)
         if identifier in axes or identifier == NO_PARENT:
-            taken = "is declared twice" if identifier in axes else "means no variable"
+            taken = "is declared twice" if identifier in axes else "is reserved: it means no parent"
             raise document.error(at, f"the identifier {quoted(identifier)} {taken}")
         index = {value: i for i, value in enumerate(variable.values)}
         axes[identifier] = Axis(identifier, kind, number, variable, index)
@@ -170,7 +173,7 @@ def _values(document: Document, element: Element) -> tuple[str, ...]:
     seen: set[str] = set()
     for number, word in enumerate(words):
         if word in ("*", "-") or word in seen:
-            twice = "occurs twice" if word in seen else "has a meaning of its own"
+            twice = "occurs twice" if word in seen else "is reserved, expected another name"
             raise document.error(child, f"<ValueEnum>: the value {quoted(word)} {twice}", number)
         seen.add(word)
     return tuple(words)

@@ -45,7 +45,8 @@ def format_pomdpx(record: Record) -> str:
     """The text of a POMDPX file."""
     if record.emission_by_edge:
         raise InputError(
-            "observations depend on the state before the action, which POMDPX cannot express"
+            "observations depend on the state before the action, which POMDPX cannot express; "
+            "write a .pomdp or .rpsr file"
         )
     if record.discount is None:
         raise InputError("the model has no discount, which POMDPX requires (--discount gives one)")
@@ -56,14 +57,14 @@ def _notes(record: Record) -> Iterator[str]:
     yield from lost_decimals(record)
     yield from lost_descriptions(record)
     if record.discount == 1:
-        yield "the discount is 1, which the format's definition and SARSOP exclude"
+        yield "the discount is 1, but the format's definition and SARSOP require less than 1"
     if record.resets.any():
-        yield f"resets, written as plain rows: {int(record.resets.sum())}"
+        yield f"resets were written as ordinary rows of transitions: {int(record.resets.sum())}"
     if len(record.state_variables) > 1 or any(v.observed for v in record.state_variables):
         seen = [v.name for v in record.state_variables if v.observed]
-        which = f", of which {', '.join(seen)} fully observed," if seen else ""
+        which = f" (fully observed: {', '.join(seen)})" if seen else ""
         count = len(record.state_variables)
-        yield f"{count} state variables{which} were written as one that is not fully observed"
+        yield f"{count} state variables{which} were written as one variable, not fully observed"
 
 
 def _lines(record: Record) -> Iterator[str]:

@@ -157,15 +157,17 @@ def parse(scanner: Scanner) -> Contents:
             case _:
                 raise _unexpected(scanner, word, "'module', 'label' or 'rewards'")
     if not contents.command_at:
-        raise scanner.outside(scanner.at, "read no command, expected some, such as "
+        raise scanner.outside(scanner.at, "the file has no command, expected commands such as "
                               "[a] s=0 -> 1 : (s'=1) & (o'=2);")  # fmt: skip
     return contents
 
 
 def _unexpected(scanner: Scanner, word: bytes, expected: str) -> Exception:
     if word in _FEATURES:
-        return scanner.outside(scanner.at, f"read {scanner.shown(scanner.at)}: {_FEATURES[word]} "
-                               "are outside the explicit form")  # fmt: skip
+        shown = scanner.shown(scanner.at)
+        return scanner.outside(
+            scanner.at, f"read {shown}: rpsr cannot read {_FEATURES[word]} itself"
+        )
     return scanner.outside(scanner.at, f"read {scanner.shown(scanner.at)}, expected {expected}")
 
 

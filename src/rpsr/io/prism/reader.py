@@ -61,8 +61,8 @@ class _Reader:
         one, _, other, _ = contents.updates[0]
         seen = other if one == state else one
         self.warnings.append(
-            "has commands without a module: the guards' variable "
-            f"'{state.decode()}' was read as the state, '{seen.decode()}' as the observation, and "
+            f"the commands are in no module: '{state.decode()}', the variable of the guards, was "
+            f"read as the state, '{seen.decode()}' as the observation, and "
             f"{state.decode()}=0 as the initial state"
         )
         far = 10**18
@@ -95,7 +95,7 @@ class _Reader:
             at = self.contents.command_at[command]
             if name != self.state.name:
                 read = f"the guard tests '{name.decode()}'"
-                message = f"{read}, expected the state '{self.state.name.decode()}'"
+                message = f"{read}, expected the state variable '{self.state.name.decode()}'"
                 raise self.scanner.outside(at, message)
             self._check(self.state, value, at)
             sources.append(value)
@@ -178,7 +178,7 @@ class _Reader:
         unreached = len(set(following) - reached)
         if unreached:
             states = counted(unreached, "state")
-            self.warnings.append(f"left out {states} that the initial state does not lead to")
+            self.warnings.append(f"left out {states} not reachable from the initial state")
         return sorted(reached)
 
     # ---- the model
@@ -204,7 +204,7 @@ class _Reader:
         labels = tuple((name, self._states(terms)) for name, terms in contents.labels)
         if ends:
             self.warnings.append(
-                f"{counted(len(ends), 'state')} without a command: no action leaves them"
+                f"no action leaves a state without a command ({counted(len(ends), 'state')})"
             )
             if DEADLOCK not in dict(labels):
                 labels += ((DEADLOCK, ends),)
@@ -266,8 +266,10 @@ class _Reader:
             return {self.index[term.value]} if term.value in self.index else set()
         if term.name == self.seen.name:
             return {i for i, v in enumerate(self.reached) if self.observation[v] == term.value}
-        shown, expected = term.name.decode(), self.state.name.decode()
-        raise self.scanner.outside(term.at, f"read '{shown}', expected '{expected}'")
+        shown, state, seen = (
+            name.decode() for name in (term.name, self.state.name, self.seen.name)
+        )
+        raise self.scanner.outside(term.at, f"read '{shown}', expected '{state}' or '{seen}'")
 
     def _rewards(
         self, names: tuple[str, ...], state: Ints, action: Ints

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from rpsr.errors import InputError
-from rpsr.io.foreign import STORM_BUILDS
+from rpsr.io.foreign import EXPLICIT_ONLY, STORM_BUILDS
 from rpsr.io.tokens import error_at
 from rpsr.printable import quoted
 
@@ -77,7 +77,7 @@ class Scanner:
 
     def outside(self, at: int, message: str) -> OutsideExplicit:
         """An error that says how models beyond the explicit form can be read."""
-        inner = self.error(at, f"{message}; rpsr itself reads the explicit form; {STORM_BUILDS}")
+        inner = self.error(at, f"{message}; {EXPLICIT_ONLY}; {STORM_BUILDS}")
         return OutsideExplicit(
             inner.message, place=inner.place, line=inner.line, column=inner.column
         )

@@ -110,8 +110,8 @@ class ArrowColumn:
 
 
 _ADVICE = (
-    f"{DISCRETISE}; of whole numbers, make integers (in pandas: astype(int); missing values, which "
-    "make a column decimal, must be filled first)"
+    f"{DISCRETISE}; if all values are whole numbers, make the column integer (in pandas: fill "
+    "missing values, then astype(int))"
 )
 
 
@@ -156,11 +156,12 @@ def _gaps(column: Any, name: str, role: str) -> str:
     remedy = (
         "cut the episode before an unknown action"
         if role == "action"
-        else "where nothing was observed, that is an observation: "
+        else "if nothing was observed there, make that an observation of its own: "
         f"frame[{name!r}].fillna({lowest}).astype(int)"
     )
     read = f"read nothing in {rows} (iloc), expected a value for the {role}"
-    return f"{read}; whole numbers are decimal ({column.type}) because values are missing; {remedy}"
+    cause = f"the missing values made the whole numbers of this column decimal ({column.type})"
+    return f"{read}; {cause}; {remedy}"
 
 
 def arrow_rows(batches: Iterable[Any], roles: Roles, first: int) -> Iterator[Rows]:

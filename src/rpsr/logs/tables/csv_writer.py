@@ -42,10 +42,12 @@ def _quoted(names: tuple[str, ...], kind: str, separator: str) -> Callable[[int]
     for name in names:
         if name in MISSING:
             raise InputError(
-                f"{kind} {name!r} reads as a missing value in CSV; use .jsonl or .parquet"
+                f"{kind} {name!r} would be read as a missing value from CSV; use .jsonl or .parquet"
             )
     if all(map(DECIMAL.fullmatch, names)) and not all(map(WHOLE.fullmatch, names)):
-        raise InputError(f"{kind}s {names[0]!r}, ... read as decimal numbers in CSV; use .jsonl")
+        raise InputError(
+            f"the {kind}s {names[0]!r}, ... would be read as decimal numbers from CSV; use .jsonl"
+        )
 
     def text(name: str) -> str:
         name = as_cell(name)

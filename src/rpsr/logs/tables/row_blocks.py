@@ -189,7 +189,7 @@ class Table:
             fault(role, neither, "read {}, expected true or false, or 1 or 0")
             early = np.zeros(len(rows), dtype=np.bool_)
             early[:-1] = true[:-1] & (steps[1:] > 0)
-            fault(role, early, "read true, expected it in the last row of an episode only")
+            fault(role, early, "read true, expected true only in the last row of an episode")
         if "step" in rows.columns:
             read = rows.columns["step"].numbers("steps")
             self._firsts = (int(read[0]),) if read[0] in self._firsts else self._firsts
@@ -289,7 +289,7 @@ class Table:
         )
 
 
-_SPLIT = "read {} again, expected the rows of an episode to be consecutive: sort them by episode"
+_SPLIT = "read {} again, expected all rows of an episode together: sort the rows by episode"
 _SORT = "sort the rows by episode and step"
 _CONTINUES = f"if an earlier episode continues here, {_SORT}"
 _UNSORTED = f"a row is missing, or the rows are not sorted: {_SORT}"
