@@ -218,7 +218,7 @@ def test_observations_by_edge_are_exact_too():
     [(Fraction(1, 3), r"Fraction\(1, 3\)"), (2**53 + 1, "9007199254740993")],
 )
 def test_what_floats_do_not_hold_is_not_made_exact(reward, read):
-    with pytest.raises(InputError, match=f"R: read {read}, expected a float; .*tabulate"):
+    with pytest.raises(InputError, match=f"R: read {read}, expected a number .*tabulate"):
         POMDP.from_arrays([[[1.0]]], [[[1.0]]], [[reward]], exact=True)
 
 

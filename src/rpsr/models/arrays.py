@@ -157,8 +157,8 @@ def _as_printed(numbers: Any, what: str) -> Any:
         return numbers.astype("U32").astype(np.float64) if single else numbers
     for number in numbers.astype(object).ravel().tolist():
         if float(number) != number:
-            advice = "for fractions, use rpsr.domains.tabulate"
-            raise InputError(f"{what}: read {number!r}, which is not a float; {advice}")
+            expected = "a number that is exact as a float; for others, use rpsr.domains.tabulate"
+            raise InputError(f"{what}: read {number!r}, expected {expected}")
     return numbers
 
 
