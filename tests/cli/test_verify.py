@@ -7,6 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from rpsr import load_pomdp, solve
+from rpsr.cli.shared.certificates import exact_text
+from rpsr.planning import certify_controller, extract_controller
+
 
 @pytest.fixture
 def certificate(say):
@@ -251,3 +255,26 @@ def test_ranks_without_a_certificate_say_why(say, words, said):
     code, _, err = say(*words, "--certificate", "c.json")
     assert code == 1
     assert said in err
+
+
+def test_the_value_of_a_controller_is_shown_exactly(say, tmp_path):
+    pomdp = load_pomdp("loadunload")
+    plan = solve(pomdp, "reachable")
+    made = certify_controller(extract_controller(plan), pomdp)
+    made.save(tmp_path / "controller.json")
+    code, out, _ = say("verify", "loadunload", "controller.json")
+    assert code == 0
+    assert f"controller_value  {exact_text(made.value)}\n" in out
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(5, 4), "5/4 = 1.25"),
+        (Fraction(-1, 3), "-1/3, about -0.333333333333333"),
+        (Fraction(7), "7"),
+        (Fraction(1, 3**199), "1.12945858487971e-95"),
+    ],
+)
+def test_a_short_fraction_is_shown_and_a_long_one_is_a_decimal(value, text):
+    assert exact_text(value) == text

@@ -132,6 +132,55 @@ def test_a_reader_that_has_gone_is_no_error(arguments):
 
 
 @forks
+def test_the_work_is_done_though_nobody_reads_what_it_notes(tmp_path, monkeypatch):
+    """A note comes before the file, so a verb that ends at its first note writes none."""
+    monkeypatch.chdir(tmp_path)
+
+    def solved(notes, target):
+        def work():
+            os.dup2(notes, 2)
+            sys.stderr = open(2, "w", buffering=1, closefd=False)  # noqa: SIM115
+            return main(["solve", "loadunload", "--planner", "reachable", "--certificate", target])
+
+        return in_a_copy(work)
+
+    read, write = os.pipe()
+    os.close(read)
+    full = os.open("/dev/full", os.O_WRONLY)
+    assert solved(write, "pipe.json") == (0, "")
+    assert solved(full, "full.json") == (0, "")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["full.json", "pipe.json"]
+    os.close(write)
+    os.close(full)
+
+
+@forks
+def test_closed_streams_are_empty(tmp_path):
+    """As after `<&-`, `>&-` and `2>&-`: Python has None in their place."""
+
+    def without(name, arguments):
+        def work():
+            setattr(sys, name, None)
+            return main(arguments)
+
+        return in_a_copy(work)
+
+    assert without("stdin", ["info", "-"]) == (1, "rpsr: <stdin>: is empty, expected a model\n")
+    assert without("stdout", ["info", "tiger"]) == (0, "")
+
+    def errors_are_not_output():
+        sys.stdout = open(tmp_path / "out", "w")  # noqa: SIM115 - the process ends with it
+        sys.stderr = None
+        code = main(["info", "nowhere.pomdp"])
+        sys.stdout.flush()
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+        return code
+
+    assert in_a_copy(errors_are_not_output) == (1, "")
+    assert (tmp_path / "out").read_text() == ""
+
+
+@forks
 def test_of_two_writers_one_wins_and_the_file_is_always_whole(tmp_path):
     target = tmp_path / "out.bin"
     contents = [bytes([65 + k]) * 100_000 for k in range(2)]

@@ -178,6 +178,17 @@ def test_a_result_is_readable_by_whom_the_umask_lets(tmp_path):
     assert (tmp_path / "m.pomdp").stat().st_mode & 0o777 == 0o640
 
 
+def test_writing_leaves_the_umask_alone(tmp_path, monkeypatch):
+    """It belongs to all threads: two that read it by setting it can leave it at 0 for good."""
+
+    def set_by(_mask):
+        raise AssertionError("the umask was set")
+
+    monkeypatch.setattr(os, "umask", set_by)
+    write_pomdp(MODEL, tmp_path / "m.pomdp")
+    assert (tmp_path / "m.pomdp").exists()
+
+
 # ---- what is at the path already
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has no devices or pipes as files")

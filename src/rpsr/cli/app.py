@@ -7,7 +7,6 @@ shown and written. Numerical libraries are imported inside the verbs, so that he
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -32,6 +31,7 @@ from rpsr.cli.reproduce import reproduce
 from rpsr.cli.shared.options import STANDARD_STREAM
 from rpsr.cli.shared.output import note
 from rpsr.cli.shared.signals import INTERRUPTED, TERMINATED, handled_as_ctrl_c
+from rpsr.cli.shared.streams import discard, open_missing_streams
 from rpsr.cli.shared.wrong_use import wrong_use
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
@@ -78,6 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _main(arguments: list[str] | None) -> int:
+    open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escapes ζ on a terminal that cannot show it
             stream.reconfigure(errors="backslashreplace")
@@ -108,7 +109,7 @@ def _main(arguments: list[str] | None) -> int:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
         # The reader of the output has closed it, as in `rpsr ... | head`; rich then exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         return 0
     except OSError as error:
         if debug:

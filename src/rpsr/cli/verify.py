@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from rpsr.cli.shared.certificates import Bounds
+from rpsr.cli.shared.certificates import Bounds, exact_text
 from rpsr.cli.shared.completion import any_file
 from rpsr.cli.shared.objectives import ObjectiveOptions
 from rpsr.cli.shared.options import (
@@ -77,6 +77,8 @@ def verify(
         print_json("verify", source, document)
         return
     document["lower"], document["upper"] = bounds.texts
+    value = verified.controller_value
+    document["controller_value"] = None if value is None else exact_text(value)
     print_facts((key, value) for key, value in document.items() if value is not None)
 
 

@@ -176,24 +176,20 @@ def _replace(
     if before is not None and not os.access(target, os.W_OK):  # a rename would not check this
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     remove_abandoned(target)
-    handle, temporary = temporary_beside(target)
+    handle, temporary = temporary_beside(target, 0o666 if before is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
             write(stream)
-        _permit(temporary, before)
+        if before is not None:
+            _permit(temporary, before)
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
-def _permit(temporary: str, before: os.stat_result | None) -> None:
-    """Set owner and permissions as before, or by the umask: mkstemp makes private files."""
-    if before is None:
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        return
+def _permit(temporary: str, before: os.stat_result) -> None:
+    """Set owner and permissions as before."""
     if sys.platform != "win32":
         with suppress(PermissionError):  # only root may change the owner
             os.chown(temporary, before.st_uid, before.st_gid)

@@ -8,19 +8,25 @@ from __future__ import annotations
 
 import os
 import platform
-import tempfile
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from zlib import crc32
 
 SUFFIX = ".rpsr-tmp"
 _SHOWN = 40  # characters of the target's name, so that the name does not get too long
 
 
-def temporary_beside(target: Path) -> tuple[int, str]:
-    """A new file beside a target, open for writing: its handle and its path."""
-    prefix = f"{_prefix(target)}{os.getpid()}."
-    return tempfile.mkstemp(dir=target.parent, prefix=prefix, suffix=SUFFIX)
+def temporary_beside(target: Path, permissions: int = 0o600) -> tuple[int, str]:
+    """A new file beside a target, open for writing: its handle and its path.
+
+    permissions: without those that the umask withholds. The umask belongs to all threads of the
+    process, so it is left to the system, not read: to read it, one must set it.
+    """
+    name = f"{_prefix(target)}{os.getpid()}.{token_hex(4)}{SUFFIX}"
+    path = os.path.join(target.parent, name)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    return os.open(path, flags, permissions), path
 
 
 def remove_abandoned(target: Path) -> None:

@@ -49,6 +49,14 @@ def test_a_difference_of_block_sums_has_the_denominators_of_both_rows():
     assert comparison_bits(pomdp) >= log2(difference)
 
 
+def test_a_difference_of_rewards_may_be_twice_the_largest():
+    """States that stay earn 7 and -7: all totals and denominators are 1."""
+    pomdp = POMDP.from_arrays(
+        [np.eye(2)], [np.ones((2, 1))], [[7], [-7]], [0.5, 0.5], 0.9, exact=True
+    )
+    assert comparison_bits(pomdp) >= log2(7 - -7)
+
+
 def test_a_step_has_the_denominators_of_emissions_too():
     """States that stay show x with probability 1/101 and 100/103: a minor with the vector of ones
     is 9997, cleared of denominators, and so is the difference of two block sums.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
 from time import perf_counter
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rpsr.planning import Solution
 
 SIGNIFICANT = 15  # digits of a bound that people read
+LONGEST = 60  # characters of a fraction that people read
 LEAST_EXPONENT = -5  # of a number that is written without an exponent
 
 
@@ -54,6 +55,14 @@ class Bounds(NamedTuple):
             None if lower is None else _decimal(lower, ROUND_FLOOR),
             None if upper is None else _decimal(upper, ROUND_CEILING),
         )
+
+
+def exact_text(value: Fraction) -> str:
+    """A fraction for people, and as a decimal; a long one as a decimal only."""
+    decimal, exact = _decimal(value, ROUND_HALF_EVEN), str(value)
+    if value.denominator == 1 or len(exact) > LONGEST:
+        return decimal
+    return f"{exact} = {decimal}" if Fraction(decimal) == value else f"{exact}, about {decimal}"
 
 
 def _decimal(value: Fraction, rounding: str) -> str:

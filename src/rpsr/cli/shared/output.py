@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rpsr._version import __version__
+from rpsr.cli.shared.streams import discard
 from rpsr.errors import InputError, RpsrError
 from rpsr.printable import printable
 from rpsr.showing import shown_cell
@@ -90,8 +91,11 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line for people on standard error."""
-    print(f"rpsr: {printable(text)}", file=sys.stderr)
+    """Print a line for people on standard error; if nobody can read it, the work goes on."""
+    try:
+        print(f"rpsr: {printable(text)}", file=sys.stderr)
+    except OSError:  # its reader has gone, or the disk that keeps it is full
+        discard(sys.stderr)
 
 
 def check_targets(*targets: str | Path | None, sources: Iterable[str | Path] = ()) -> None:

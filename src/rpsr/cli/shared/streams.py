@@ -1,0 +1,24 @@
+"""Standard streams that the caller has closed, or that nobody reads any more."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TextIO
+
+_MODES = {"stdin": "r", "stdout": "w", "stderr": "w"}
+
+
+def open_missing_streams() -> None:
+    """Standard streams that the caller has closed (`>&-`) become empty ones.
+
+    Otherwise Python has None in their place, and the next file that is opened gets their number.
+    """
+    for name, mode in _MODES.items():
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the process ends
+
+
+def discard(stream: TextIO) -> None:
+    """Discard what a stream still holds, and all that is written to it from now on."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
