@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.cli.saying import said
 
 from rpsr.cli.app import main
 
@@ -14,12 +15,12 @@ def _elsewhere(tmp_path, monkeypatch):
 
 @pytest.fixture
 def say(capsys):
-    """Run a command; its exit code, standard output and standard error."""
+    """Run a command; its exit code, standard output and what it said on standard error."""
 
     def run(*words):
         code = main(list(words))
         out, err = capsys.readouterr()
-        return code, out, err
+        return code, out, said(err)
 
     return run
 
@@ -30,7 +31,8 @@ def succeed(capsys):
 
     def run(*words):
         assert main(list(words)) == 0
-        return capsys.readouterr()
+        captured = capsys.readouterr()
+        return captured._replace(err=said(captured.err))
 
     return run
 
