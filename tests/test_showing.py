@@ -72,7 +72,7 @@ def test_a_policy_whose_horizon_is_over_says_so():
     for policy in (TREE.policy(), StagedPolicy.of(TREE)):
         for _ in range(3):
             policy.update(policy.act(), "tiger-left")
-        assert "none: its horizon is over" in repr(policy)
+        assert "none: the horizon is over" in repr(policy)
 
 
 def test_a_table_of_returns_is_a_table():

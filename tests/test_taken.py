@@ -119,7 +119,9 @@ def test_policies_are_kept_and_read_by_what_the_user_has(tmp_path: Path):
 
 def test_what_a_file_cannot_hold_is_said(tmp_path: Path):
     path = tmp_path / "p.json"
-    with pytest.raises(rpsr.InputError, match=r"model: .* does not say which model it is for"):
+    with pytest.raises(
+        rpsr.InputError, match=r"model: .* does not contain its model, so pass it as `model`"
+    ):
         rpsr.save_policy(extract_controller(PLAN), path)
     with pytest.raises(
         rpsr.InputError, match="a look-ahead policy has no actions for its vectors; save"
@@ -157,7 +159,9 @@ LOG = rpsr.simulate(TIGER, "uniform", episodes=2, steps=3)
 MODEL = "model: read int, expected a POMDP or a linear model"
 SYSTEM = "system: read int, expected a POMDP or a linear model"
 POMDP = "pomdp: read int, expected a POMDP"
-POLICY = "policy: read int, expected a plan, a policy with reset, act, update, a controller"
+POLICY = (
+    "policy: read int, expected a plan, a policy (an object with the methods reset, act, update)"
+)
 SOURCE = "source: read int, expected a file's path as a string"
 WRONG: dict[str, tuple[Callable[[Any], object], str]] = {
     "load": (rpsr.load, SOURCE),

@@ -107,7 +107,7 @@ def test_probabilities_of_points_are_rounded_up(tmp_path):
 def test_the_start_is_rounded_up(tmp_path):
     """Each step pays 1: V = 2. The start is (1/2, 1/2), which rounded down has no mass."""
     claim = Claim(tmp_path, chain(STAYS, [1.0, 1.0], [0.5, 0.5]))
-    claim.refused("states 0, but proves only 4", *points([2, 2], 0))
+    claim.refused("the certificate states 0, but proves only 4", *points([2, 2], 0))
     assert claim.check(*points([2, 2], 4)).upper == 4
 
 
@@ -160,7 +160,7 @@ def test_states_of_a_block_have_the_same_probabilities(tmp_path):
     """In tiger, listening shows either side in both states: the same outcomes, but not the odds."""
     claim = Claim(tmp_path, build("tiger"))
     alike = rank("psr", [EMPTY], [0, 0], None, [True, False, False])
-    claim.refused("do not form a block", *alike)
+    claim.refused("are in one block, but have different probabilities", *alike)
     heard = [[[0, 0]], None]
     proof = claim.check(*rank("psr", [EMPTY, heard], [0, 1], None, [True] * 3))
     assert proof.psr_rank == 2
@@ -169,7 +169,9 @@ def test_states_of_a_block_have_the_same_probabilities(tmp_path):
 def test_states_of_a_block_have_the_same_rewards_in_an_rpsr(tmp_path):
     """Two states that look alike and pay 0 and 1: rank 1 as a PSR, 2 as an R-PSR."""
     claim = Claim(tmp_path, chain(STAYS, [0.0, 1.0]))
-    claim.refused("differ within a block", *rank("rpsr", [EMPTY], [0, 0], None, [False]))
+    claim.refused(
+        "differ between states of one block", *rank("rpsr", [EMPTY], [0, 0], None, [False])
+    )
     assert claim.check(*rank("psr", [EMPTY], [0, 0], None, [False])).psr_rank == 1
     assert claim.check(*rank("rpsr", [EMPTY, REWARD], [0, 1], None, [True])).rpsr_rank == 2
 
@@ -189,7 +191,9 @@ def test_a_span_is_closed_under_every_operator(tmp_path):
 def test_a_span_contains_the_empty_test(tmp_path):
     """An empty basis is closed under every operator."""
     claim = Claim(tmp_path, chain([[1.0]], [1.0]))
-    claim.refused("does not contain an initial vector", *rank("psr", [], [0], [], [False]))
+    claim.refused(
+        "does not contain all of the constant vector 1", *rank("psr", [], [0], [], [False])
+    )
     assert claim.check(*rank("psr", [EMPTY], [0], None, [True])).psr_rank == 1
 
 
@@ -197,7 +201,7 @@ def test_the_span_of_an_rpsr_contains_every_reward(tmp_path):
     """The basis of the PSR's span, which is closed, stated to be that of the R-PSR."""
     claim = Claim(tmp_path, chain(STAYS, [0.0, 1.0]))
     ones = ([EMPTY], [0, 1], [["1", "1"]], [False])
-    claim.refused("does not contain an initial vector", *rank("rpsr", *ones))
+    claim.refused("constant vector 1 and the rewards of every action", *rank("rpsr", *ones))
     assert claim.check(*rank("psr", *ones)).accurate is False
 
 
@@ -205,7 +209,7 @@ def test_members_of_a_psr_are_tests(tmp_path):
     """The reward is independent of the empty test, but no outcome of a test."""
     claim = Claim(tmp_path, chain(STAYS, [0.0, 1.0]))
     both = ([EMPTY, REWARD], [0, 1], None, [True])
-    claim.refused("a test is followed by no action", *rank("psr", *both))
+    claim.refused("read an action after a test, expected null", *rank("psr", *both))
     assert claim.check(*rank("rpsr", *both)).rpsr_rank == 2
 
 
@@ -214,7 +218,7 @@ def test_a_pivot_that_has_no_inverse_proves_nothing(tmp_path):
     claim = Claim(tmp_path, chain(STAYS, [0.0, 2.0]))
     statement, [(_, line)] = rank("rpsr", [EMPTY, REWARD], [0, 1], None, [True])
     by_four = [("rank", {**line, "modulus": 4})]
-    claim.refused("member 1 depends on those before it, modulo 4", statement, by_four)
+    claim.refused("of the members before it, modulo 4", statement, by_four)
     assert claim.check(statement, [("rank", line)]).rpsr_rank == 2
 
 
@@ -231,7 +235,7 @@ def repeating(value):
 def test_a_value_is_neither_below_nor_above_its_equation(tmp_path, value):
     """Each step pays 1: V = 2. Of 1 the equation makes 3/2, of 3 it makes 5/2."""
     claim = Claim(tmp_path, chain([[1.0]], [1.0]))
-    claim.refused("node 0 has a wrong value", *repeating(value))
+    claim.refused("the value of node 0 at", *repeating(value))
     assert claim.check(*repeating("2")).controller_value == 2
 
 

@@ -46,7 +46,7 @@ def test_a_dependent_member_is_refused_and_named(made, tmp_path, monkeypatch):
     rank["members"][-1] = rank["members"][0]
     last = rank["rank"] - 1
     said = both_ways(monkeypatch, tmp_path / "c.json", *made)
-    assert f"member {last} depends on those before it" in said
+    assert f"member {last} depends linearly on those of the members" in said
 
 
 @pytest.mark.parametrize("modulus", [2**31 + 1, 2**64 - 1, 2**89 - 1])

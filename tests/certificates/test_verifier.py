@@ -113,7 +113,7 @@ def test_a_point_below_its_backup_is_named_with_its_action(tmp_path):
 def test_a_statement_beyond_the_proof_is_refused(tmp_path, which, stated):
     lines = good()
     lines[0][which] = stated
-    assert f"{which} bound: states" in refused(tmp_path, lines)
+    assert f"{which} bound: the certificate states" in refused(tmp_path, lines)
 
 
 def test_points_may_be_mixtures_and_cover_the_start(tmp_path):
@@ -149,14 +149,14 @@ def test_a_mixture_of_itself_proves_nothing(tmp_path):
 def test_a_corner_is_no_mixture(tmp_path):
     lines = good()
     lines[2]["point"]["moves"] = [[]]
-    assert "a corner is not a mixture" in refused(tmp_path, lines)
+    assert "points are corners" in refused(tmp_path, lines)
 
 
 @pytest.mark.parametrize("floor", [1000, [1000, 1000], [2 * ONE + 2, 0], [0, 1]])
 def test_a_floor_above_what_a_policy_earns_is_refused(tmp_path, floor):
     lines = good()
     lines[0]["floor"] = floor
-    assert "earns less than the floor" in refused(tmp_path, lines)
+    assert "the floor exceeds its backup" in refused(tmp_path, lines)
 
 
 @pytest.mark.parametrize("floor", [0, -ONE, [0, 0], [ONE, ONE // 8], [2 * ONE, 2 * ONE // 3]])
@@ -239,13 +239,13 @@ def test_wrong_lines_are_one_line_of_error(tmp_path, line, change):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"psr_rank": 1}, "psr_rank: states 1, but proves None"),
-        ({"rpsr_rank": 0}, "rpsr_rank: states 0"),
-        ({"accurate": True}, "accurate: states True"),
-        ({"accurate": False}, "accurate: states False"),
+        ({"psr_rank": 1}, "psr_rank: the certificate states 1, but proves nothing"),
+        ({"rpsr_rank": 0}, "rpsr_rank: the certificate states 0, but proves nothing"),
+        ({"accurate": True}, "accurate: the certificate states True"),
+        ({"accurate": False}, "accurate: the certificate states False"),
         ({"controller_value": 7}, "controller"),
-        ({"lower": None}, "has lines of kind vector, but states no lower bound"),
-        ({"upper": None}, "has lines of kind point, but states no upper bound"),
+        ({"lower": None}, "has lines of kind vector, but its header states no lower bound"),
+        ({"upper": None}, "has lines of kind point, but its header states no upper bound"),
         ({"lines": {"vector": 1, "point": 2, "lemma": 0}}, "lines: read 'lemma'"),
     ],
 )
@@ -297,7 +297,9 @@ def test_a_certificate_of_another_version_says_so(tmp_path):
 
 def test_more_lines_than_stated_are_refused(tmp_path):
     lines = good()
-    assert "more lines of kind point than the 2" in refused(tmp_path, [*lines, lines[-1]])
+    assert "more lines of kind point than its header states, 2" in refused(
+        tmp_path, [*lines, lines[-1]]
+    )
 
 
 # ---- without a discount
@@ -344,17 +346,17 @@ def costs(tmp_path, floor, leave):
 
 def test_without_a_discount_costs_are_bounded_where_every_policy_ends(tmp_path):
     """A step ends with probability 1/2, so that the cost is 2."""
-    with pytest.raises(InputError, match="earns less than the floor"):
+    with pytest.raises(InputError, match=r"the floor (exceeds|equals) its backup"):
         costs(tmp_path, [-ONE, 0], 0.5)
-    with pytest.raises(InputError, match="earns less than the floor"):  # it must be strict
+    with pytest.raises(InputError, match="the floor equals its backup"):  # it must be strict
         costs(tmp_path, [-2 * ONE, 0], 0.5)
-    with pytest.raises(InputError, match="states -1, but proves only"):
+    with pytest.raises(InputError, match="the certificate states -1, but proves only"):
         costs(tmp_path, [-3 * ONE, 0], 0.5)
 
 
 def test_without_a_discount_an_endless_loss_has_no_floor(tmp_path):
     for lowest in (-1, -ONE, -(2**60)):
-        with pytest.raises(InputError, match="earns less than the floor"):
+        with pytest.raises(InputError, match=r"the floor (exceeds|equals) its backup"):
             costs(tmp_path, [lowest, 0], 0.0)
 
 

@@ -173,7 +173,11 @@ def test_options_that_every_source_has(say):
     [
         (["accuracy"], 2, "'rpsr accuracy' needs SOURCE"),
         (["accuracy", "tiger", "--jobs", "0"], 2, "--jobs"),
-        (["accuracy", "."], 1, ".: contains no model file; expected files named .pomdp"),
+        (
+            ["accuracy", "."],
+            1,
+            ".: the folder contains no model file; expected files ending in .pomdp",
+        ),
         (["accuracy", "tiger", "-o", "no/where.jsonl"], 1, "cannot be written"),
         (["accuracy", "tiger", "-o", "rows.csv"], 1, "rows.csv: has the suffix of a table"),
         (["merge", "a.jsonl", "-o", "rows.CSV"], 1, "rows.CSV: has the suffix of a table"),

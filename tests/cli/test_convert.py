@@ -90,7 +90,8 @@ def test_a_controller_becomes_a_value_function(succeed):
         (("tree.json", "t.csv", "--for", "tiger"), "t.csv: has the suffix of a log"),
         (
             ("t.alpha", "t.pg", "--for", "tiger"),
-            "does not say which vector follows which; write the .pg file when planning: "
+            "does not contain the vector that follows each observation; write the .pg file when "
+            "planning: "
             "`rpsr solve ... -o t.pg`",
         ),
         (("t.alpha", "t.pomdp", "--for", "tiger"), "has the suffix of a model"),
@@ -113,7 +114,7 @@ def test_a_native_value_function_becomes_no_controller_and_the_advice_works(succ
     succeed("solve", "tiger", "-o", "t.json")
     code, _, err = say("convert", "t.json", "t.pg", "--for", "tiger")
     assert code == 1
-    assert "does not say which vector follows which" in err
+    assert "does not contain the vector that follows each observation" in err
     assert not Path("t.pg").exists()
     assert err.rstrip().endswith("`rpsr solve ... -o t.pg`")
     facts = json.loads(succeed("solve", "tiger", "-o", "t.pg", "--json").out)

@@ -130,10 +130,13 @@ def test_states_that_their_own_observations_would_tell_apart(say):
         "T: go\n0 .5 .5\n1 0 0\n1 0 0\nO: go\n.9 .1\n1 0\n0 1\nR: go : c : * : * 1\n"
     )
     assert say("report", "m.pomdp", "-o", "page.html")[0] == 0
-    words = "confuses states b and c (their own observations differ, but the state of a PSR"
+    words = "confuses states b and c (observations on entering these states differ, but the state"
     assert words in PAGE.read_text(encoding="utf-8")
     out = say("accuracy", "m.pomdp")[1]
-    assert "1 in c (their own observations differ, but the state of a PSR predicts only" in out
+    assert (
+        "1 in c (observations on entering these states differ, but the state of a PSR predicts only"
+        in out
+    )
     assert "group" not in out  # the sentence names the only one
 
 

@@ -110,7 +110,7 @@ def test_a_policy_for_other_names(say, succeed):
     for verb in (["simulate", "tiger", "-o", "x.jsonl"], ["evaluate", "tiger"]):
         code, _, err = say(*verb, "--policy", "p.json")
         assert code == 1
-        assert "p.json: was made for other actions" in err
+        assert "p.json: the policy was made for other actions" in err
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
@@ -154,8 +154,8 @@ def test_rows_for_every_model(succeed):
     out, err = succeed(*words, "--json")
     facts = document(out)
     assert err.splitlines() == [
-        "rpsr: uniform: rewards of later steps (at most 1.54 in total, of either sign) are not "
-        "counted: episodes have 50 steps; --steps sets their number"
+        "rpsr: uniform: rewards of later steps, which would change the return by at most 1.54, "
+        "are not counted: episodes have 50 steps; --steps sets their number"
     ]
     assert (facts["schema"], facts["source"]) == ("rpsr.evaluate/1", "loadunload")
     assert (facts["seed"], facts["discount"], facts["name"]) == (2, 0.95, "loadunload")
@@ -186,7 +186,7 @@ def test_what_is_cut_off_is_little_or_said(succeed):
     out, err = succeed(*words, "--steps", "100")
     row = document(out)["rows"][0]
     assert row["cut_off"] == pytest.approx(0.99**100 / 0.01, rel=1e-9)  # the largest reward is 1
-    assert "p.json: rewards of later steps (at most 36.6 in total, of either sign)" in err
+    assert "p.json: rewards of later steps, which would change the return by at most 36.6" in err
 
 
 def test_policies_in_every_form(succeed):

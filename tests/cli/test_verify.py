@@ -85,7 +85,7 @@ def test_the_objective_and_the_discount_are_part_of_the_model(say):
     assert say("verify", *words, "c.json")[0] == 0
     code, out, err = say("verify", "cheese", "c.json")
     assert (code, out) == (1, "")
-    assert "is a certificate for another model" in err
+    assert "the certificate is for another model" in err
     code, _, err = say("verify", "cheese", "c.json", "--goal", "state:goal", "--discount", "0.5")
     assert code == 1
 
@@ -98,7 +98,7 @@ def test_the_number_of_steps_is_part_of_the_model(say):
     for stated in (("--within", "3", "c.json"), ("--within", "4", "c3.json"), ("c3.json",)):
         code, out, err = say("verify", *words, *stated)
         assert (code, out) == (1, "")
-        assert "is a certificate for another model" in err
+        assert "the certificate is for another model" in err
 
 
 @pytest.mark.parametrize("planner", ["auto", "vi"])
@@ -121,7 +121,7 @@ def test_a_horizon_is_certified_and_stated_again(say):
     for stated in ((), ("--horizon", "3")):
         code, out, err = say("verify", *words, "c.json", *stated)
         assert (code, out) == (1, "")
-        assert "is a certificate for another model, 'tiger' over 4 steps" in err
+        assert "the certificate is for another model, 'tiger' over 4 steps" in err
     code, _, err = say("verify", "tiger", "c.json", "--horizon", "4", "--within", "4")
     assert code == 1
 
@@ -190,7 +190,7 @@ def test_bounds_are_rounded_outwards(say, certificate):
 @pytest.mark.parametrize(
     ("source", "change", "said"),
     [
-        ("parr", lambda text: text, "is a certificate for another model, 'tiger'"),
+        ("parr", lambda text: text, "the certificate is for another model, 'tiger'"),
         ("tiger", lambda text: text[: len(text) // 2], "damaged or cut off"),
         ("tiger", lambda text: text[: text.rindex('{"point"')], "lines of kind point, expected"),
         ("tiger", lambda text: "", "is not a certificate"),

@@ -162,7 +162,7 @@ def test_many_episodes_are_taken_in_turns(monkeypatch):
 def test_refusals():
     pomdp = build("tiger")
     log = uniform_log(pomdp, episodes=20, steps=10)
-    with pytest.raises(InputError, match="the episodes' actions are"):
+    with pytest.raises(InputError, match="the episodes have the actions"):
         returns(log, build("paint"))
     with pytest.raises(ImpossibleObservation, match=r"episode \d+, step \d+: observation"):
         returns(log, build("tiger:accuracy=1"))

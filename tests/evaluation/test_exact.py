@@ -131,7 +131,7 @@ def test_plans_for_a_horizon_are_worth_what_was_planned():
     tree = PolicyTree.of(plan)
     for policy in (tree, tree.policy(), StagedPolicy.of(plan)):
         assert exact_return(pomdp, policy, steps=6) == pytest.approx(plan.value, abs=1e-10)
-        with pytest.raises(ModelError, match="a plan for 6 steps, expected an infinite horizon"):
+        with pytest.raises(ModelError, match="a plan for 6 steps, expected one for an infinite"):
             exact_return(pomdp, policy)
 
 

@@ -242,7 +242,7 @@ def test_plans_for_a_horizon_are_followed_to_their_end():
             for a, o in zip(episode.actions.tolist(), episode.observations.tolist(), strict=True):
                 assert follower.act() == a
                 follower.update(a, o)
-        with pytest.raises(ModelError, match="a plan for 5 steps, expected 6 steps"):
+        with pytest.raises(ModelError, match="a plan for 5 steps, expected one for 6 steps"):
             simulate(pomdp, policy, episodes=1, steps=6)
 
 
@@ -314,14 +314,14 @@ def test_refusals():
             simulate(pomdp, policy, **({"episodes": 1, "steps": 1} | changes))
     with pytest.raises(ModelError, match="no hidden states"):
         simulate(pomdp.belief_model(), policy, episodes=1, steps=1, states=True)
-    with pytest.raises(ModelError, match="policy's actions"):
+    with pytest.raises(ModelError, match="the policy has the actions"):
         simulate(build("paint"), policy, episodes=1, steps=1)
     greedy = AlphaPolicy.of(solve(pomdp, ValueIteration()))
-    with pytest.raises(ModelError, match="policy's actions"):
+    with pytest.raises(ModelError, match="the policy has the actions"):
         simulate(build("paint"), greedy, episodes=1, steps=1)
     own = Repeats(3)
     own.act = lambda: 7
-    with pytest.raises(ModelError, match="chose action 7, expected 0 to 2"):
+    with pytest.raises(ModelError, match="chose action 7, expected the index of an action, 0 to 2"):
         simulate(pomdp, own, episodes=1, steps=1)
     with pytest.raises(ModelError, match="probabilities"):
         simulate(pomdp, Drawn([0.5, 0.6, 0.1]), episodes=1, steps=1)

@@ -104,15 +104,19 @@ def test_planning_online_runs_on_its_simulator():
 @pytest.mark.parametrize(
     ("policy", "options", "message"),
     [
-        (3, {}, "policy: read int, expected a policy with reset, act, update, or 'uniform'"),
-        (Right, {}, "policy: read the class Right, expected a policy with reset, act, update"),
-        (Right(), {"states": True}, "states=True: a simulator has no such option"),
-        (Right(), {"ends": False}, "ends=False: a simulator has no such option"),
+        (
+            3,
+            {},
+            "policy: read int, expected a policy (an object with the methods reset, act, update)",
+        ),
+        (Right, {}, "policy: read the class Right, expected a policy (an object with the methods"),
+        (Right(), {"states": True}, "states=True: not possible for a simulator; leave it out"),
+        (Right(), {"ends": False}, "ends=False: not possible for a simulator; leave it out"),
         (Right(), {"episodes": 0}, "episodes: read 0, expected a whole number from 1"),
         (
             rpsr.plan_online(PomdpSimulator(rpsr.load_pomdp("tiger")), trials=1, particles=5),
             {},
-            "policy: read one for the actions listen, open-left, open-right, expected left, right",
+            "policy: read a policy for the actions listen, open-left, open-right, expected",
         ),
     ],
 )
@@ -125,7 +129,9 @@ def test_what_does_not_fit_is_refused(policy, options, message):
 def test_wrong_actions_and_results_are_refused():
     wrong = Right()
     wrong.act = lambda: 2
-    with pytest.raises(ModelError, match="the policy chose action 2, expected 0 to 1"):
+    with pytest.raises(
+        ModelError, match="the policy chose action 2, expected the index of an action, 0"
+    ):
         simulate(Walk(), wrong, episodes=1, steps=1)
     walk = Walk()
     walk.step = lambda *_: (0, 0, np.nan, False)
@@ -144,5 +150,5 @@ def test_a_policy_for_observations_in_another_order_is_refused():
     other = SimpleNamespace(actions=Walk.actions, observations=Walk.observations[::-1])
     policy = Right()
     policy.simulator = other
-    with pytest.raises(InputError, match="observations end, dark, expected dark, end"):
+    with pytest.raises(InputError, match="observations end, dark, expected one for dark, end"):
         simulate(Walk(), policy, episodes=1, steps=1)

@@ -148,9 +148,11 @@ def test_wrong_objectives_are_refused():
     with pytest.raises(InputError, match="objective: read 'reach', expected an objective"):
         rpsr.solve(pomdp, objective="reach")
     within = rpsr.reach("goal", within=3)
-    with pytest.raises(InputError, match="horizon: the objective has a number of steps"):
+    with pytest.raises(InputError, match="horizon, within: read both, expected only one"):
         rpsr.solve(pomdp, "vi", objective=within, horizon=1)
-    with pytest.raises(InputError, match="within: set the horizon of the planner"):
+    with pytest.raises(
+        InputError, match="within: an objective with a number of steps needs a planner's name"
+    ):
         rpsr.solve(pomdp, rpsr.ValueIteration(), objective=within)
 
 
@@ -290,7 +292,7 @@ def test_which_objectives_a_model_admits():
     assert admitted["discounted"] is None
     assert admitted["probability"] is None
     assert admitted["reward"] == admitted["cost"]
-    assert admitted["reward"] == "every policy pays indefinitely from state 'a'"
+    assert admitted["reward"] == "every policy has an infinite expected cost from state 'a'"
     reached = rpsr.total_cost("goal,pit").task(corridor())  # "stay" pays indefinitely
     assert admitted_objectives(reached)["reward"] is None
     assert "no discount below 1" in (

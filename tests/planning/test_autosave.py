@@ -160,7 +160,7 @@ def test_a_checkpoint_without_successors_is_refused():
     unknown = replace(function, successors=np.full_like(function.successors, -1))
     open_ended = replace(saved, value_function=unknown)
     for name in SHORT:
-        with pytest.raises(ModelError, match="does not store the successors"):
+        with pytest.raises(ModelError, match="does not store which vector"):
             planner_by_name(name).resume(model, ignore, open_ended)
 
 

@@ -212,7 +212,7 @@ def test_plans_that_have_no_certificate_say_why():
     pomdp = build("parr")
     with pytest.raises(ModelError, match="bounds the value of that model, not of the POMDP"):
         certify(solve(psr(pomdp), "sarsop"), pomdp)
-    with pytest.raises(ModelError, match="give its POMDP"):
+    with pytest.raises(ModelError, match="does not contain the POMDP; pass it"):
         certify(solve(rpsr(pomdp), "sarsop"))
     with pytest.raises(ModelError, match="made for another POMDP than tiger"):
         certify(solve(pomdp, "sarsop"), build("tiger"))

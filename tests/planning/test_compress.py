@@ -139,7 +139,7 @@ def test_what_is_saved_is_counted():
     same = compress(build("tiger"))
     assert same.saved.dimension == 2
     assert isinstance(restricted(build("tiger"), np.arange(2)), POMDP)
-    assert "2 states, 2 reached, dimension 2" in str(same.saved)
+    assert "2 states, 2 of them reachable, merged to dimension 2" in str(same.saved)
 
 
 @pytest.mark.parametrize("name", ["parr", "stand-tiger", "shuttle"])

@@ -52,27 +52,33 @@ def shifted(by):
 
 
 BROKEN = {
-    "a low upper bound": ({"upper": shifted(-1e-3)}, "the bounds cross"),
+    "a low upper bound": ({"upper": shifted(-1e-3)}, "is above the upper bound"),
     "both bounds low": (
         {"upper": shifted(-1e-3), "lower": shifted(-2e-3), "value": shifted(-1e-3)},
-        "upper 24.99",
+        "the upper bound 24.99",
     ),
     "both bounds high": (
         {"upper": shifted(2e-3), "lower": shifted(1e-3), "value": shifted(1e-3)},
-        "lower 25.00",
+        "the lower bound 25.00",
     ),
-    "a value below its bound": ({"value": shifted(-1e-3)}, "the value is below the lower bound"),
-    "a wrong value": ({"value": shifted(1e-3)}, "claims success, but is off by"),
-    "no vectors": ({"vectors": lambda s: s.vectors[:0]}, "vectors of shape"),
-    "vectors of another size": ({"vectors": lambda s: np.ones((1, 7))}, "vectors of shape"),
-    "no number": ({"vectors": lambda s: s.vectors * np.nan}, "a vector is not finite"),
-    "too many actions": ({"actions": lambda s: np.zeros(9, dtype=int)}, "(9,) actions"),
-    "an unknown action": ({"actions": lambda s: s.actions + 7}, "an action that does not exist"),
+    "a value below its bound": ({"value": shifted(-1e-3)}, "is below the lower bound"),
+    "a wrong value": ({"value": shifted(1e-3)}, ", but the value 25.001"),
+    "no vectors": ({"vectors": lambda s: s.vectors[:0]}, "vectors: read shape"),
+    "vectors of another size": ({"vectors": lambda s: np.ones((1, 7))}, "vectors: read shape"),
+    "no number": ({"vectors": lambda s: s.vectors * np.nan}, "vectors: a number is not finite"),
+    "too many actions": (
+        {"actions": lambda s: np.zeros(9, dtype=int)},
+        "actions: read shape (9,), expected (1,)",
+    ),
+    "an unknown action": (
+        {"actions": lambda s: s.actions + 7},
+        "actions: expected indices of actions",
+    ),
     "successors of another shape": (
         {"successors": lambda s: s.successors[:, :0]},
-        "successors of shape",
+        "successors: read shape",
     ),
-    "time that runs backwards": ({"seconds": lambda s: -1.0}, "negative effort"),
+    "time that runs backwards": ({"seconds": lambda s: -1.0}, "seconds or iterations are negative"),
     "a policy that is worth less": (
         {"vectors": lambda s: -s.vectors * [[-1.0]] if s.model.dimension == 1 else -s.vectors},
         "the policy's value",
@@ -105,7 +111,7 @@ def test_a_plan_whose_policy_takes_the_lowest_of_almost_equal_actions_is_named()
 
 
 def test_a_planner_that_accepts_discount_one_is_named():
-    with pytest.raises(AssertionError, match="discount 1 was accepted"):
+    with pytest.raises(AssertionError, match="the planner accepted discount 1"):
         check_planner(Broken(refuses=False))
 
 
@@ -120,7 +126,7 @@ def test_a_planner_that_is_no_frozen_dataclass_is_named():
     class Melting:
         name: str = "melting"
 
-    with pytest.raises(AssertionError, match="expected a frozen planner"):
+    with pytest.raises(AssertionError, match="expected a planner that is a frozen dataclass"):
         check_planner(Melting())
 
 
@@ -147,7 +153,9 @@ def test_a_horizon_that_is_not_summed_is_named():
             steps = None if self.horizon is None else self.horizon - 1
             return Reachable(horizon=steps).solve(model, progress)
 
-    with pytest.raises(AssertionError, match=r"4 rewards of 2\.5: read value .*, expected 10"):
+    with pytest.raises(
+        AssertionError, match=r"4 steps with reward 2\.5: read value .*, expected 10"
+    ):
         check_planner(Short())
 
 
@@ -228,12 +236,12 @@ class Deaf(Wrapped):
 @pytest.mark.parametrize(
     ("kind", "law"),
     [
-        (Outside, "history 0, step 0: action 3"),
-        (Fickle, "`reset` does not restore|a second `act` gave another action"),
-        (Stubborn, "`reset` does not restore"),
-        (Shared, "updating a copy changed the original"),
+        (Outside, "history 0, step 0: `act` gave 3, expected an index of an action"),
+        (Fickle, "after `reset`, `act` gives another|a second `act` gave another action"),
+        (Stubborn, "after `reset`, `act` gives another first action"),
+        (Shared, "`update` of a copy changed the original policy"),
         (Growing, "the length of `memory` changed"),
-        (Deaf, "an observation that does not exist was accepted"),
+        (Deaf, "accepted the index of an observation that does not exist"),
     ],
 )
 def test_a_broken_policy_is_named(kind, law):

@@ -43,12 +43,15 @@ def test_the_exact_value_is_that_of_floats_up_to_rounding(tmp_path, name):
     ("change", "said"),
     [
         (lambda header, _: header.update(controller_value="-19"), "states the value -19.0"),
-        (lambda _, line: line["values"][0].__setitem__(0, "-19"), "node 0 has a wrong value"),
-        (lambda _, line: line["values"][0].__setitem__(1, None), "needs is missing"),
-        (lambda _, line: line.update(actions=[1]), "node 0 has a wrong value"),
+        (lambda _, line: line["values"][0].__setitem__(0, "-19"), "the value of node 0 at"),
+        (lambda _, line: line["values"][0].__setitem__(1, None), "can follow node 0 is missing"),
+        (lambda _, line: line.update(actions=[1]), "the value of node 0 at"),
         (lambda _, line: line.update(first=1), "controller, first"),
-        (lambda _, line: line.update(values=[]), "as many successors"),
-        (lambda _, line: line.update(values=None), "expected lists"),
+        (lambda _, line: line.update(values=[]), "successors and values of equal length"),
+        (
+            lambda _, line: line.update(values=None),
+            "expected actions, successors and values to be lists",
+        ),
         (lambda _, line: line.update(successors=[[0, 1]]), "controller, successors"),
     ],
 )
@@ -65,7 +68,7 @@ def test_damage_is_named(tmp_path, change, said):
 
 def test_large_ones_and_those_without_a_discount_are_refused():
     pomdp = build("hallway")
-    with pytest.raises(ModelError, match="too many for fractions"):
+    with pytest.raises(ModelError, match="too many for exact arithmetic"):
         certify_controller(extract_controller(solve(pomdp, "sarsop", max_iterations=3)), pomdp)
     tiger = build("tiger").with_discount(1)
     with pytest.raises(ModelError, match="a discount below 1"):

@@ -195,12 +195,12 @@ def test_a_core_of_another_model_is_refused():
     swapped = POMDP(
         type(other)(**vars(other) | {"actions": other.actions[::-1], "name": "swapped"})
     )
-    with pytest.raises(InputError, match="the outcomes differ from those of swapped"):
+    with pytest.raises(InputError, match="whose outcomes differ from those of swapped"):
         psr(swapped, core=core)
 
 
 def test_rewards_of_the_wrong_shape_are_refused():
-    with pytest.raises(InputError, match=r"read shape \(2, 2\), expected \(5, 2\)"):
+    with pytest.raises(InputError, match=r"read shape \(2, 2\), expected .*\(5, 2\)"):
         psr(build("loadunload"), rewards=np.zeros((2, 2)))
 
 

@@ -116,15 +116,23 @@ def test_the_empty_test_may_be_a_member():
 @pytest.mark.parametrize(
     ("kind", "futures", "message"),
     [
-        ("psr", list(TABLE)[:4], "core: not closed: left travel, right travel is independent"),
-        ("psr", [], "core: not closed: right unloading is independent of the given set"),
-        ("psr", ["ε", *TABLE], "core: right unloading depends on the members before it"),
-        ("psr", [*TABLE, "left travel"], "core: left travel depends on the members before it"),
+        (
+            "psr",
+            list(TABLE)[:4],
+            "core: the set is not maximal: left travel, right travel is linearly",
+        ),
+        ("psr", [], "core: the set is not maximal: right unloading is linearly independent"),
+        ("psr", ["ε", *TABLE], "core: the outcome of right unloading depends linearly on"),
+        ("psr", [*TABLE, "left travel"], "core: the outcome of left travel depends linearly on"),
         ("psr", [*TABLE, "left loading"], "core: read left loading twice"),
-        ("psr", ["right loading", *TABLE], "core: right loading depends on the members before"),
-        ("psr", ["left loading; ζ"], "core: read left loading; ζ, expected tests"),
-        ("rpsr", list(TABLE), "core: read left loading, expected intents"),
-        ("rpsr", ["ε; ζ"], "core: not closed: ε; right is independent of the given set"),
+        (
+            "psr",
+            ["right loading", *TABLE],
+            "core: the outcome of right loading depends linearly on",
+        ),
+        ("psr", ["left loading; ζ"], "core: read the intent left loading; ζ, expected tests"),
+        ("rpsr", list(TABLE), "core: read the test left loading, expected intents"),
+        ("rpsr", ["ε; ζ"], "core: the set is not maximal: ε; right is linearly independent"),
         ("psr", ["left nowhere"], "no observation is called 'nowhere'"),
         ("psr", ["jump travel"], "no action is called 'jump'"),
         ("rpsr", ["ε; jump"], "no action is called 'jump'"),
@@ -153,7 +161,7 @@ def test_what_a_search_finds_is_a_core_in_any_order(pomdp, kind, seed):
     assert np.array_equal(core.outcomes, searched.outcomes[:, order])
     assert core.accurate == searched.accurate
     if core.rank > 1:
-        with pytest.raises(InputError, match="not closed"):
+        with pytest.raises(InputError, match="not maximal"):
             given_core(pomdp, kind, core.members[1:])
 
 

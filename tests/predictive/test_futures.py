@@ -91,7 +91,7 @@ def test_futures_are_values():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "expected a test; the empty one is ε"),
+        ("", "expected a test; write ε for the empty test"),
         ("a", "expected pairs 'action observation' between commas"),
         ("a x y", "expected pairs"),
         ("a x,", "expected pairs"),
@@ -101,10 +101,10 @@ def test_futures_are_values():
         ("a x; b; c", "expected one action or ζ after ';'"),
         ("a x; b c", "expected one action or ζ after ';'"),
         ("a x; ,", "expected one action or ζ after ';'"),
-        ("; ζ", "expected a test; the empty one is ε"),
-        ("a ζ", "ζ is not a valid name without quotes"),
-        ("ε x", "ε is not a valid name without quotes"),
-        ("a x; ε", "ε is not a valid name without quotes"),
+        ("; ζ", "expected a test; write ε for the empty test"),
+        ("a ζ", "expected a name instead of ζ"),
+        ("ε x", "expected a name instead of ε"),
+        ("a x; ε", "expected a name instead of ε"),
         ('a "x', "the quotes at column 3 are not closed"),
         (r'a "\q"', "is not a quoted name"),
     ],

@@ -253,7 +253,9 @@ def test_a_folder_stands_for_the_models_in_it():
         *(str(Path("models") / name) for name in FOUND),
     ]
     Path("empty").mkdir()
-    with pytest.raises(InputError, match=r"^empty: contains no model file; .*\.drn, \.rpsr"):
+    with pytest.raises(
+        InputError, match=r"^empty: the folder contains no model file; .*\.drn, \.rpsr"
+    ):
         expand_sources(["empty"])
 
 

@@ -53,7 +53,16 @@ from math import prod
 from typing import Any, NamedTuple
 
 from rpsr.certificates.exact_model import ExactModel, Row
-from rpsr.certificates.reading import Fault, Pairs, as_float, compact, pairs, whole, whole_list
+from rpsr.certificates.reading import (
+    Fault,
+    Pairs,
+    as_float,
+    compact,
+    pairs,
+    shown,
+    whole,
+    whole_list,
+)
 
 
 class Scales(NamedTuple):
@@ -71,7 +80,7 @@ class Scales(NamedTuple):
     def read(value: Any) -> Scales:
         """From the header."""
         if not isinstance(value, dict) or set(value) != set(Scales._fields):
-            raise Fault(f"scales: expected {', '.join(Scales._fields)}")
+            raise Fault(f"scales: expected an object with the keys {', '.join(Scales._fields)}")
         return Scales(*(whole(value[name], "scales", least=1) for name in Scales._fields))
 
 
@@ -102,7 +111,7 @@ def read_vector(value: Any, model: ExactModel, count: int, k: int) -> Vector:
     """A vector of a certificate with `count` of them."""
     what = f"vector {k}"
     if not isinstance(value, list) or len(value) != 3:
-        raise Fault(f"{what}: expected an action, successors and values")
+        raise Fault(f"{what}: expected a list of an action, successors and values")
     return Vector(
         whole(value[0], f"{what}, action", below=len(model.actions)),
         compact(whole_list(value[1], f"{what}, successors", len(model.observations), below=count)),
@@ -157,8 +166,13 @@ def check_lower(model: ExactModel, scales: Scales, vectors: list[Vector]) -> Fra
         for s, slack in enumerate(check.slack(vectors, k, least)):
             if slack < 0 or (endless and slack == 0 and vector.values[s] > 0):
                 by = as_float(Fraction(-slack, unit))
-                how = f"exceeds its backup by {by:.3g}" if slack else "equals its backup"
-                raise Fault(f"lower bound: vector {k} {how} at state {model.states[s]!r}")
+                where = f"at state {model.states[s]!r}"
+                if slack:
+                    raise Fault(f"lower bound: vector {k} exceeds its backup by {by:.3g} {where}")
+                raise Fault(
+                    f"lower bound: vector {k} equals its backup {where}; without a discount, "
+                    "expected less"
+                )
     begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
     at_start = [
         sum((chance * vector.values[s] for s, chance in begin), Fraction(0)) for vector in vectors
@@ -174,10 +188,13 @@ def read_point(value: Any, model: ExactModel, count: int, i: int) -> Point:
     n_states, what = len(model.states), f"point {i}"
     keys = {"values", "moves"} if i < n_states else {"belief", "values", "moves"}
     if not isinstance(value, dict) or set(value) != keys:
-        raise Fault(f"{what}: expected {', '.join(sorted(keys))}")
+        raise Fault(f"{what}: expected an object with the keys {', '.join(sorted(keys))}")
     moves = value["moves"]
     if not isinstance(moves, list) or len(moves) != len(model.actions):
-        raise Fault(f"{what}, moves: expected one for each of {len(model.actions)} actions")
+        raise Fault(
+            f"{what}, moves: expected a list with one entry for each of {len(model.actions)} "
+            "actions"
+        )
     belief: Pairs = [(i, -1)]  # a corner's: replaced by one unit
     if i >= n_states:
         belief = pairs(value["belief"], f"{what}, belief", n_states)
@@ -194,10 +211,13 @@ def _read_move(value: Any, model: ExactModel, count: int, i: int) -> Pairs | dic
     what = f"point {i}, moves"
     if isinstance(value, list):
         if i < len(model.states):
-            raise Fault(f"{what}: a corner is not a mixture of points")
+            raise Fault(
+                f"{what}: read a list, a mixture of points; expected an object, because the first "
+                f"{len(model.states)} points are corners"
+            )
         return pairs(value, what, i)
     if not isinstance(value, dict):
-        raise Fault(f"{what}: expected a list or an object")
+        raise Fault(f"{what}: read {shown(value)}, expected a list or an object")
     moves: dict[int, Pairs] = {}
     for key, weights in value.items():
         if not key.isascii() or not key.isdigit() or len(key) > 9:
@@ -313,8 +333,13 @@ def rewards_above(model: ExactModel, scales: Scales, floor: list[int]) -> list[l
             later = Fraction(sum([weight * floor[target] for _, target, weight in row]), total)
             above = reward + (model.discount * later - floor[s]) / scales.values
             if above < 0 or (endless and above == 0 and floor[s] < 0):
-                where = f"action {model.actions[a]!r} in state {model.states[s]!r}"
-                raise Fault(f"upper bound: {where} earns less than the floor")
+                where = f"at state {model.states[s]!r} for action {model.actions[a]!r}"
+                if above < 0:
+                    raise Fault(f"upper bound: the floor exceeds its backup {where}")
+                raise Fault(
+                    f"upper bound: the floor equals its backup {where}; without a discount, "
+                    "expected less"
+                )
             column.append(_ceiling(above * unit))
         columns.append(column)
     return columns

@@ -22,14 +22,14 @@ def check_controller(value: Any, model: ExactModel) -> Fraction:
     """Check a line about a controller; the value at the start."""
     keys = {"actions", "successors", "first", "values"}
     if not isinstance(value, dict) or set(value) != keys:
-        raise Fault(f"controller: expected {', '.join(sorted(keys))}")
+        raise Fault(f"controller: expected an object with the keys {', '.join(sorted(keys))}")
     if model.discount == 1:
-        raise Fault("controller: expected a discount below 1")
+        raise Fault("controller: the model has discount 1, expected a discount below 1")
     if not all(isinstance(value[key], list) for key in ("actions", "successors", "values")):
-        raise Fault("controller: expected lists of actions, successors and values")
+        raise Fault("controller: expected actions, successors and values to be lists")
     size, n_observations = len(value["actions"]), len(model.observations)
     if not len(value["successors"]) == len(value["values"]) == size:
-        raise Fault("controller: expected as many successors and values as actions")
+        raise Fault("controller: expected actions, successors and values of equal length")
     actions = whole_list(value["actions"], "controller, actions", size, below=len(model.actions))
     successors = [
         whole_list(row, "controller, successors", n_observations, below=size)
@@ -45,7 +45,7 @@ def check_controller(value: Any, model: ExactModel) -> Fraction:
             for o, target, weight in row:
                 ahead += weight * _needed(values[after[o]][target], k)
             if stated != model.rewards[action][s] + model.discount * ahead / total:
-                raise Fault(f"controller: node {k} has a wrong value at {model.states[s]!r}")
+                raise Fault(f"controller: the value of node {k} at {model.states[s]!r} is wrong")
     first = whole(value["first"], "controller, first", below=size)
     begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
     return sum((chance * _needed(values[first][s], first) for s, chance in begin), Fraction(0))
@@ -60,5 +60,5 @@ def _read_values(row: Any, size: int, k: int) -> list[Fraction | None]:
 
 def _needed(value: Fraction | None, k: int) -> Fraction:
     if value is None:
-        raise Fault(f"controller: a value that node {k} needs is missing")
+        raise Fault(f"controller: the value of a node that can follow node {k} is missing")
     return value

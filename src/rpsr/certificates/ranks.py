@@ -30,7 +30,7 @@ from operator import mul
 from typing import Any, NamedTuple
 
 from rpsr.certificates.exact_model import ExactModel
-from rpsr.certificates.reading import Fault, number, whole, whole_list
+from rpsr.certificates.reading import Fault, number, shown, whole, whole_list
 
 WORD = 63  # bits of a modulus that FLINT takes
 
@@ -60,10 +60,10 @@ def check_rank(value: Any, model: ExactModel) -> Ranked:
     """Check a line of a certificate about a rank."""
     keys = {"kind", "rank", "modulus", "members", "blocks", "basis", "inside"}
     if not isinstance(value, dict) or set(value) != keys:
-        raise Fault(f"rank: expected {', '.join(sorted(keys))}")
+        raise Fault(f"rank: expected an object with the keys {', '.join(sorted(keys))}")
     kind = value["kind"]
     if kind not in ("psr", "rpsr"):
-        raise Fault("rank: kind: expected psr or rpsr")
+        raise Fault(f"rank, kind: read {shown(kind)}, expected psr or rpsr")
     rewards, what = kind == "rpsr", f"{kind} rank"
     n_states = len(model.states)
     labels = whole_list(value["blocks"], f"{what}, blocks", n_states, below=n_states)
@@ -75,11 +75,14 @@ def check_rank(value: Any, model: ExactModel) -> Ranked:
     if rewards:
         for a, column in enumerate(constant):
             if column is None:
-                raise Fault(f"{what}: rewards of {model.actions[a]!r} differ within a block")
+                raise Fault(
+                    f"{what}: rewards of action {model.actions[a]!r} differ between states of one "
+                    "block"
+                )
             initial.append(column)
     listed = value["members"]
     if not isinstance(listed, list) or len(listed) != rank:
-        raise Fault(f"{what}: expected {rank} members")
+        raise Fault(f"{what}, members: expected a list of {rank} members")
     members = [_read_member(item, model, what, rewards=rewards) for item in listed]
     modulus = whole(value["modulus"], f"{what}, modulus", least=2)
     _check_independent(model, blocks, members, modulus, what)
@@ -87,18 +90,23 @@ def check_rank(value: Any, model: ExactModel) -> Ranked:
     if rank < blocks.size:
         span = _Span(value["basis"], rank, blocks.size, what)
         if not all(span.contains(column) for column in initial):
-            raise Fault(f"{what}: the span of the basis does not contain an initial vector")
+            also = " and the rewards of every action" if rewards else ""
+            raise Fault(
+                f"{what}: the span of the basis does not contain all of the constant vector 1{also}"
+            )
         span.check_closed(blocks)
     inside = [column is not None and (span is None or span.contains(column)) for column in constant]
     if value["inside"] != inside:
-        raise Fault(f"{what}: states which rewards lie in the span, and is wrong")
+        raise Fault(
+            f"{what}, inside: the list of the actions whose rewards lie in the span is wrong"
+        )
     return Ranked(kind, rank, inside)
 
 
 def _read_member(value: Any, model: ExactModel, what: str, *, rewards: bool) -> _Member:
     what = f"{what}, members"
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], list):
-        raise Fault(f"{what}: expected a list of steps and an action")
+        raise Fault(f"{what}: expected pairs of a list of steps and an action")
     steps: list[tuple[int, int]] = []
     for step in value[0]:
         action, seen = whole_list(step, what, 2)
@@ -106,7 +114,7 @@ def _read_member(value: Any, model: ExactModel, what: str, *, rewards: bool) -> 
             raise Fault(f"{what}: a step has an unknown action or observation")
         steps.append((action, seen))
     if value[1] is not None and not rewards:
-        raise Fault(f"{what}: a test is followed by no action")
+        raise Fault(f"{what}: read an action after a test, expected null")
     last = None if value[1] is None else whole(value[1], what, below=len(model.actions))
     return _Member(tuple(steps), last)
 
@@ -121,7 +129,7 @@ class _Blocks:
         for s in reversed(range(len(labels))):
             self.first[labels[s]] = s
         if -1 in self.first:
-            raise Fault(f"{what}, blocks: block {self.first.index(-1)} is empty")
+            raise Fault(f"{what}, blocks: block {self.first.index(-1)} contains no state")
 
     def sums(self, action: int, state: int) -> tuple[int, dict[tuple[int, int], int]]:
         """The total of a state's weights, and their sums by observation and block."""
@@ -145,8 +153,11 @@ class _Blocks:
                     weight * other != expected[key] * total for key, weight in sums.items()
                 ):
                     names = [self.model.states[i] for i in (self.first[block], s)]
-                    pair = f"states {names[0]!r} and {names[1]!r}"
-                    raise Fault(f"{self.what}: {pair} do not form a block")
+                    pair = f"{self.what}: states {names[0]!r} and {names[1]!r}"
+                    raise Fault(
+                        f"{pair} are in one block, but have different probabilities of an "
+                        "observation and the next block"
+                    )
 
     def reduced(self, column: list[Fraction]) -> list[Fraction] | None:
         """A vector over states by block; None if it is not constant on blocks."""
@@ -181,7 +192,7 @@ def _check_independent(
     for a in range(len(model.actions)):
         for b, s in enumerate(blocks.first):
             total, sums = blocks.sums(a, s)
-            inverse = _inverse(total, modulus, f"{what}: a denominator")
+            inverse = _inverse(total, modulus, f"{what}: a denominator of the model")
             for (o, target), weight in sums.items():
                 rows = moves.get((a, o))
                 if rows is None:
@@ -192,7 +203,7 @@ def _check_independent(
         if any(member.action == a for member in members):
             known[_Member((), a)] = [
                 rewards[s].numerator
-                * _inverse(rewards[s].denominator, modulus, f"{what}: a denominator")
+                * _inverse(rewards[s].denominator, modulus, f"{what}: a denominator of the model")
                 % modulus
                 for s in blocks.first
             ]
@@ -202,7 +213,10 @@ def _check_independent(
     echelon = _Echelon(modulus, blocks.size)
     for i, vector in enumerate(vectors):
         if not echelon.add(vector):
-            raise Fault(f"{what}: member {i} depends on those before it, modulo {modulus}")
+            raise Fault(
+                f"{what}: the outcome of member {i} depends linearly on those of the members "
+                f"before it, modulo {modulus}"
+            )
 
 
 def _flint() -> Any:
@@ -290,7 +304,7 @@ def _outcome(
 
 def _inverse(value: int, modulus: int, what: str) -> int:
     if gcd(value, modulus) != 1:
-        raise Fault(f"{what} is not invertible modulo {modulus}")
+        raise Fault(f"{what} has no inverse modulo {modulus}")
     return pow(value, -1, modulus)
 
 
@@ -303,16 +317,16 @@ class _Span:
     def __init__(self, value: Any, rank: int, size: int, what: str) -> None:
         self.what = f"{what}, basis"
         if not isinstance(value, list) or len(value) != rank:
-            raise Fault(f"{self.what}: expected {rank} vectors")
+            raise Fault(f"{self.what}: expected a list of {rank} vectors")
         rows: list[list[Fraction]] = []
         for row in value:
             if not isinstance(row, list) or len(row) != size:
-                raise Fault(f"{self.what}: expected vectors of {size} numbers")
+                raise Fault(f"{self.what}: expected lists of {size} numbers, one for each block")
             rows.append([number(entry, self.what) for entry in row])
         self.pivots = [next((b for b, x in enumerate(row) if x), 0) for row in rows]
         for i, pivot in enumerate(self.pivots):
             if [row[pivot] for row in rows] != [int(i == j) for j in range(rank)]:
-                raise Fault(f"{self.what}: vector {i} is not reduced")
+                raise Fault(f"{self.what}: vector {i} is not in reduced row echelon form")
         self.common = lcm(*(entry.denominator for row in rows for entry in row))
         self.rows = [
             [(b, int(entry * self.common)) for b, entry in enumerate(row) if entry] for row in rows
@@ -343,4 +357,4 @@ class _Span:
                     for row in operator
                 ]
                 if not self._has(image):
-                    raise Fault(f"{self.what}: an operator moves vector {i} out of the span")
+                    raise Fault(f"{self.what}: an operator maps vector {i} out of the span")

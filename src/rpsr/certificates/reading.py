@@ -73,13 +73,14 @@ class Reader:
         schema = None if header is None else header.get("schema")
         if isinstance(schema, str) and schema != SCHEMA and schema.startswith(FAMILY):
             raise InputError(
-                f"was written by another version of rpsr ({quoted(schema)}, expected {SCHEMA}): "
-                "write the certificate again",
+                f"the certificate was written by another version of rpsr (read schema "
+                f"{quoted(schema)}, expected {SCHEMA}); write the certificate again",
                 place=self._place,
             )
         if header is None or schema != SCHEMA:
             raise InputError(
-                f"is not a certificate: expected the schema {SCHEMA}", place=self._place
+                f"the file is not a certificate: expected a header with the schema {SCHEMA}",
+                place=self._place,
             )
         return header
 
@@ -106,7 +107,7 @@ class Reader:
         except Fault as fault:
             raise self._wrong(fault.message) from None
         except (ValueError, RecursionError):
-            damaged = "is not a line of JSON: the certificate is damaged or cut off"
+            damaged = "the line is not JSON: the certificate is damaged or cut off"
             raise self._wrong(damaged) from None
         if not isinstance(value, dict):
             raise self._wrong("expected a JSON object")
@@ -190,11 +191,11 @@ def whole_list(value: Any, what: str, size: int, **limits: Any) -> list[int]:
 def pairs(value: Any, what: str, below: int) -> Pairs:
     """A list of [index, amount]: indices less than `below`, amounts that are not negative."""
     if not isinstance(value, list):
-        raise Fault(f"{what}: expected a list of pairs")
+        raise Fault(f"{what}: expected a list of pairs of an index and a number")
     indices, amounts = list[int](), list[int]()
     for item in value:
         if not isinstance(item, list) or len(item) != 2:
-            raise Fault(f"{what}: expected a list of pairs")
+            raise Fault(f"{what}: expected a list of pairs of an index and a number")
         indices.append(whole(item[0], what, below=below))
         amounts.append(whole(item[1], what))
     return Columns(compact(indices), compact(amounts))

@@ -116,11 +116,17 @@ def check(model: ExactModel, header: dict[str, Any], lines: Iterable[Line]) -> V
     for name, value in {**proven, "accurate": accurate}.items():
         stated = header.get(name)
         if type(stated) is not type(value) or stated != value:
-            raise Fault(f"{name}: states {shown(stated)}, but proves {value!r}")
+            read, actual = (
+                "nothing" if given is None else shown(given) for given in (stated, value)
+            )
+            raise Fault(f"{name}: the certificate states {read}, but proves {actual}")
     lower, upper = _check_bounds(model, header, content)
     valued = _check_value(header, content.values)
     if lower is None and upper is None and valued is None and not ranks:
-        raise Fault("states nothing: expected a lower or an upper bound, a rank or a value")
+        raise Fault(
+            "the certificate states nothing, expected a lower or an upper bound, a rank or the "
+            "value of a controller"
+        )
     present = {kind: count for kind, count in sizes.items() if count}
     psr_rank, rpsr_rank = proven["psr_rank"], proven["rpsr_rank"]
     return Verified("", lower, upper, psr_rank, rpsr_rank, accurate, valued, present)
@@ -134,7 +140,10 @@ def _check_identity(pomdp: POMDP, header: dict[str, Any]) -> None:
         of = quoted(named) if isinstance(named, str) else "without a name"
         steps = stated.get("horizon") if isinstance(stated, dict) else None
         of += f" over {shown(steps)} steps" if isinstance(steps, int) else ""
-        raise Fault(f"is a certificate for another model, {of}: the hashes differ")
+        raise Fault(
+            f"the certificate is for another model, {of}: the hashes differ; give the model and "
+            "the options (such as --discount) for which the certificate was written"
+        )
 
 
 def _sizes(header: dict[str, Any]) -> dict[str, int]:
@@ -148,7 +157,9 @@ def _sizes(header: dict[str, Any]) -> dict[str, int]:
     sizes = {kind: whole(stated.get(kind, 0), f"lines, {kind}") for kind in KINDS}
     for kind, claim in CLAIMED_BY.items():
         if sizes[kind] and header.get(claim) is None:
-            raise Fault(f"has lines of kind {kind}, but states no {claim} bound")
+            raise Fault(
+                f"the certificate has lines of kind {kind}, but its header states no {claim} bound"
+            )
     return sizes
 
 
@@ -157,10 +168,13 @@ def _read(model: ExactModel, lines: Iterable[Line], sizes: dict[str, int]) -> _C
     content, counts = _Content(), dict.fromkeys(KINDS, 0)
     for kind, value in lines:
         if kind not in counts:
-            raise Fault(f"read a line {kind[:20]!r}, expected {' or '.join(KINDS)}")
+            raise Fault(f"read a line of kind {kind[:20]!r}, expected {' or '.join(KINDS)}")
         place, counts[kind] = counts[kind], counts[kind] + 1
         if counts[kind] > sizes[kind]:
-            raise Fault(f"has more lines of kind {kind} than the {sizes[kind]} that it states")
+            raise Fault(
+                f"the certificate has more lines of kind {kind} than its header states, "
+                f"{sizes[kind]}"
+            )
         if kind == "vector":
             content.vectors.append(read_vector(value, model, sizes[kind], place))
         elif kind == "point":
@@ -172,8 +186,8 @@ def _read(model: ExactModel, lines: Iterable[Line], sizes: dict[str, int]) -> _C
             content.values.append(check_controller(value, model))
     for kind, count in counts.items():
         if count != sizes[kind]:
-            expected = f"expected {sizes[kind]}: is it cut off?"
-            raise Fault(f"has {count} lines of kind {kind}, {expected}")
+            expected = f"expected {sizes[kind]}; the file may be cut off"
+            raise Fault(f"the certificate has {count} lines of kind {kind}, {expected}")
     return content
 
 
@@ -186,7 +200,10 @@ def _check_bounds(
     if not claims:
         return None, None
     if number(header["model"].get("discount"), "discount") != model.discount:
-        raise Fault("is a certificate for another discount")
+        raise Fault(
+            "discount: the certificate is for another discount than that of the model, "
+            f"{as_float(model.discount):g}"
+        )
     scales = Scales.read(header.get("scales"))
     if "lower" in claims:
         if not content.vectors:
@@ -211,16 +228,16 @@ def _check_value(header: dict[str, Any], proven: list[Fraction]) -> Fraction | N
     if stated is None and not proven:
         return None
     if len(proven) != 1:
-        raise Fault(f"controller: read {len(proven)} lines, expected one")
+        raise Fault(f"controller: read {len(proven)} lines of this kind, expected one")
     value = number(stated, "controller_value")
     if value != proven[0]:
         read, actual = as_float(value), as_float(proven[0])
-        raise Fault(f"controller: states the value {read!r}, but has {actual!r}")
+        raise Fault(f"controller: the certificate states the value {read!r}, but proves {actual!r}")
     return value
 
 
 def _beyond(which: str, stated: Fraction, proven: Fraction) -> str:
     return (
-        f"{which} bound: states {as_float(stated):.12g}, but proves only {as_float(proven):.12g} "
-        f"({abs(as_float(stated - proven)):.3g} apart)"
+        f"{which} bound: the certificate states {as_float(stated):.12g}, but proves only "
+        f"{as_float(proven):.12g} (difference {abs(as_float(stated - proven)):.3g})"
     )

@@ -45,7 +45,7 @@ class AlmostSure(Shown):
         won = sum(1 for actions in self.winning if actions)
         shown = [
             ("supports", counted(len(self.supports), "support")),
-            ("winning", f"{won} of them"),
+            ("winning", f"{won} of {counted(len(self.supports), 'support')}"),
         ]
         if self.possible:
             shown.append(("first actions", " or ".join(self.winning[0])))

@@ -45,7 +45,10 @@ def returns(
         ("observations", trajectories.observation_names, linear.observations),
     ):
         if mine != theirs:
-            raise InputError(f"the episodes' {kind} are {mine}, the model's are {theirs}")
+            raise InputError(
+                f"the episodes have the {kind} {', '.join(mine)}, expected those of the model, "
+                f"in its order: {', '.join(theirs)}"
+            )
     chosen = parse_discount(linear.discount if discount is None else discount)
     factor = 1.0 if chosen is None else float(chosen)
     total = np.zeros(trajectories.episodes)

@@ -149,11 +149,12 @@ def missing(rows: Sequence[Estimate], discount: float | None) -> str | None:
     uncounted = f"{rows[0].policy}: rewards of later steps"
     why = f"are not counted: episodes have {counted(rows[0].steps, 'step')}"
     if any(row.cut_off is None for row in rows):
-        return f"{uncounted} (no bound is known) {why}"
+        return f"{uncounted}, for which no bound is known, {why}"
     if (discount or 1.0) ** rows[0].steps <= NEGLIGIBLE:
         return None
     most = max((c for r in rows if (c := r.cut_off or 0.0) > (r.stderr or 0.0)), default=0.0)
-    return f"{uncounted} (at most {most:.3g} in total, of either sign) {why}" if most > 0 else None
+    change = f"which would change the return by at most {most:.3g}"
+    return f"{uncounted}, {change}, {why}" if most > 0 else None
 
 
 Models = POMDP | LinearModel | Mapping[str, POMDP | LinearModel] | Sequence[str]
@@ -291,7 +292,7 @@ class _Forms(Mapping[str, LinearModel]):
     ) -> None:
         for name in names:
             if name not in FORMS:
-                raise InputError(f"models: read {name!r}, expected {', '.join(FORMS)}")
+                raise InputError(f"models: read {name!r}, choose from {', '.join(FORMS)}")
         self._pomdp, self._names, self._say = pomdp, dict.fromkeys(names), say
         self._built: dict[str, LinearModel] = {}
 
@@ -321,7 +322,10 @@ def _models(
     elif models is None:
         return {system.kind: system}
     elif names is not None:
-        raise InputError(f"models: read names, but the system is one {system.kind} model")
+        raise InputError(
+            f"models: read names, which choose among the models of a POMDP, but the system is a "
+            f"{system.kind} model; leave models out"
+        )
     return named_models(models)
 
 

@@ -220,7 +220,8 @@ class Asked:
             action, chance = self.policy.act(), 1.0
             if not 0 <= action < self._n_actions:
                 raise ModelError(
-                    f"the policy chose action {action}, expected 0 to {self._n_actions - 1}"
+                    f"the policy chose action {action}, expected the index of an action, 0 to "
+                    f"{self._n_actions - 1}"
                 )
             return np.array([action], dtype=np.int64), np.array([chance])
         row = np.asarray(probabilities(), dtype=np.float64)
@@ -228,7 +229,7 @@ class Asked:
         if not sound or not abs(row.sum() - 1) <= 1e-9:
             raise ModelError(
                 f"the policy's probabilities: read {row}, "
-                f"expected {self._n_actions} numbers from 0 that sum to 1"
+                f"expected {self._n_actions} numbers that are not negative and sum to 1"
             )
         action = int((cumulative(row[None])[0] <= rng.random()).sum())
         return np.array([action]), row[[action]]

@@ -116,7 +116,7 @@ def simulate_blocks(
     if is_simulator(system):
         if states or not ends:
             given = "states=True" if states else "ends=False"
-            raise InputError(f"{given}: a simulator has no such option")
+            raise InputError(f"{given}: not possible for a simulator; leave it out")
         log = run_episodes(system, policy, episodes, steps, seed)
         log = replace(
             log,

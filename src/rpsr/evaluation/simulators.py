@@ -83,20 +83,24 @@ def _follower(policy: Any, actions: tuple[str, ...], observations: tuple[Any, ..
         return _Uniform(len(actions))
     verbs = (getattr(policy, verb, None) for verb in VERBS)
     if isinstance(policy, type) or not all(map(callable, verbs)):
-        expected = f"a policy with {', '.join(VERBS)}, or {UNIFORM!r}: the system is a simulator"
+        expected = (
+            f"a policy (an object with the methods {', '.join(VERBS)}) or {UNIFORM!r}, because the "
+            "system is a simulator"
+        )
         raise wrong_type(policy, "policy", expected)
     # A policy on a model or on a simulator has its actions by number.
     owner = getattr(policy, "simulator", getattr(policy, "model", None))
     names = tuple(getattr(owner, "actions", actions))
     if names != actions:
         raise InputError(
-            f"policy: read one for the actions {', '.join(names)}, expected {', '.join(actions)}"
+            f"policy: read a policy for the actions {', '.join(names)}, expected one for the "
+            f"actions {', '.join(actions)}"
         )
     seen: Any = getattr(owner, "observations", None)
     if seen is not None and observations is not None and tuple(seen) != observations:
         raise InputError(
-            f"policy: read one for the observations {', '.join(map(str, seen))}, expected "
-            f"{', '.join(map(str, observations))}, in this order"
+            f"policy: read a policy for the observations {', '.join(map(str, seen))}, expected one "
+            f"for {', '.join(map(str, observations))}, in this order"
         )
     return policy
 

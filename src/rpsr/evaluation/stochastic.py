@@ -46,13 +46,20 @@ class StochasticController(Shown):
         shapes = self.probabilities.shape, self.successors.shape
         n_nodes = shapes[0][0] if shapes[0] else 0
         expected = (n_nodes, n_actions), (n_nodes, n_actions, n_observations)
-        if n_nodes == 0 or shapes != expected:
-            raise InputError(f"controller: read shapes {shapes}, expected {expected}")
+        if n_nodes == 0:
+            raise InputError("probabilities: read no nodes, expected at least one")
+        if shapes != expected:
+            raise InputError(
+                f"probabilities, successors: read shapes {shapes}, expected {expected}"
+            )
         rows = self.probabilities
         if not (rows >= 0).all() or np.abs(rows.sum(axis=1) - 1).max() > 1e-9:
-            raise InputError("probabilities: expected rows of probabilities that sum to 1")
+            raise InputError("probabilities: expected probabilities that sum to 1 at each node")
         if self.successors.min() < -1 or self.successors.max() >= n_nodes:
-            raise InputError(f"successors: expected numbers from -1 to {n_nodes - 1}")
+            raise InputError(
+                f"successors: read numbers from {self.successors.min()} to "
+                f"{self.successors.max()}, expected numbers from -1 to {n_nodes - 1}"
+            )
         if not 0 <= self.first < n_nodes:
             raise InputError(f"first: read {self.first}, expected a node from 0 to {n_nodes - 1}")
 
@@ -141,10 +148,15 @@ def check_fit(
         ("observations", observation_names, system.observations),
     ):
         if mine != theirs:
-            raise ModelError(f"the policy's {kind} are {mine}, the system's are {theirs}")
+            raise ModelError(
+                f"the policy has the {kind} {', '.join(mine)}, expected those of the system, in "
+                f"its order: {', '.join(theirs)}"
+            )
     if horizon is not None and (steps is None or steps > horizon):
         asked = "an infinite horizon" if steps is None else counted(steps, "step")
-        raise ModelError(f"the policy has a plan for {horizon} steps, expected {asked}")
+        raise ModelError(
+            f"the policy has a plan for {counted(horizon, 'step')}, expected one for {asked}"
+        )
 
 
 def deterministic(

@@ -57,7 +57,7 @@ def stochastic_file(path: str | Path, system: LinearModel) -> StochasticControll
     try:
         return _matched(document, system)  # pyright: ignore[reportUnknownArgumentType]
     except KeyError as error:
-        raise InputError(f"damaged policy file: it has no {error}", place=place) from None
+        raise InputError(f"damaged policy file: {error} is missing", place=place) from None
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"damaged policy file: {error}", place=place) from None
     except InputError as error:
@@ -75,10 +75,15 @@ def _matched(document: dict[str, Any], system: LinearModel) -> StochasticControl
         int(document["first"]),
     )
     if set(actions) != set(system.actions):
-        raise InputError(f"has the actions {', '.join(actions)}; expected those of the system")
+        raise InputError(
+            f"the policy has the actions {', '.join(actions)}, expected those of the system, "
+            f"{', '.join(system.actions)}"
+        )
     unknown = sorted(set(observations) - {*system.observations, END})
     if unknown:
-        raise InputError(f"has observations unknown to this system: {', '.join(unknown)}")
+        raise InputError(
+            f"the policy has observations that the system does not have: {', '.join(unknown)}"
+        )
     order = [actions.index(name) for name in system.actions]
     successors = np.full((len(made), len(order), len(system.observations)), made.first)
     for o, name in enumerate(system.observations):

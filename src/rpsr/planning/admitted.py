@@ -41,7 +41,7 @@ def _costs(pomdp: POMDP) -> str | None:
 def _endless(pomdp: POMDP, rewards: Floats) -> str | None:
     """Why sums of rewards (A, S) need not converge, or None."""
     if len(pomdp.record.transition.indices) > MOST_ENTRIES:
-        return "not decided: the model is large, and planning will tell"
+        return "not checked on a model of this size; solve checks it"
     n_actions = len(pomdp.actions)
     moves = sp.csr_array(sp.vstack([pomdp.transition(a) for a in range(n_actions)]))
     _, inside = end_components(moves, n_actions)
@@ -50,7 +50,7 @@ def _endless(pomdp: POMDP, rewards: Floats) -> str | None:
         a, s = gains[0].tolist()
         return (
             f"a cycle through state {pomdp.states[s]!r} can be repeated indefinitely, and action "
-            f"{pomdp.actions[a]!r} earns {rewards[a, s]:g} there"
+            f"{pomdp.actions[a]!r} has reward {rewards[a, s]:g} in this state"
         )
     loops = inside.any(axis=0) & ~(inside.all(axis=0) & (rewards == 0).all(axis=0))
     if rewards.min() >= 0 or not loops.any():
@@ -65,5 +65,5 @@ def _endless(pomdp: POMDP, rewards: Floats) -> str | None:
     hopeless = np.flatnonzero(~surely_reaching(moves, n_actions, rests) & (pomdp.start > 0))
     if len(hopeless):
         s = int(hopeless[0])
-        return f"every policy pays indefinitely from state {pomdp.states[s]!r}"
+        return f"every policy has an infinite expected cost from state {pomdp.states[s]!r}"
     return None

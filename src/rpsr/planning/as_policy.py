@@ -21,7 +21,10 @@ VERBS = ("reset", "act", "update")  # the methods of a policy
 AnyPolicy = (
     Policy | Solution | FiniteStateController | PolicyTree | StoredVectors | Literal["uniform"]
 )
-_EXPECTED = f"a plan, a policy with {', '.join(VERBS)}, a controller, a tree or {UNIFORM!r}"
+_EXPECTED = (
+    f"a plan, a policy (an object with the methods {', '.join(VERBS)}), a controller, a policy "
+    f"tree or {UNIFORM!r}"
+)
 
 
 def as_policy(given: Any, model: POMDP | LinearModel, what: str = "policy") -> Policy:

@@ -100,7 +100,8 @@ def _pomdp(solution: Solution, pomdp: POMDP | None) -> POMDP:
     record = solution.model.record
     if pomdp is None and record is None:
         raise ModelError(
-            f"no certificate: for a plan on a {solution.model.kind} model, give its POMDP"
+            f"no certificate: a plan on a {solution.model.kind} model does not contain the POMDP; "
+            "pass it to certify(plan, pomdp)"
         )
     if solution.model.kind not in ("belief", "rpsr"):
         raise ModelError(
@@ -234,7 +235,10 @@ def _lowered_apart(check: LowerCheck, vectors: list[Vector]) -> list[Vector]:
         if settled:
             return vectors
         vectors = fresh
-    raise ModelError("no certificate: rounding errors of the lower bound cannot be paid for")
+    raise ModelError(
+        "no certificate: without a discount, the lower bound of this plan could not be corrected "
+        "for rounding errors; give a discount below 1 or a number of steps"
+    )
 
 
 def _family(model: ExactModel, solution: Solution, scales: Scales) -> list[Vector]:
@@ -247,7 +251,10 @@ def _family(model: ExactModel, solution: Solution, scales: Scales) -> list[Vecto
         for o in possible[int(solution.actions[k])]:
             j = int(solution.successors[k, o])
             if j < 0:
-                raise ModelError("no certificate: the plan's vectors have no successors")
+                raise ModelError(
+                    f"no certificate: planner {solution.planner} does not store which vector "
+                    "follows each observation; plan with another planner, such as sarsop"
+                )
             if j not in kept:
                 kept[j] = len(kept)
                 waiting.append(j)

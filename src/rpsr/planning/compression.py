@@ -49,8 +49,9 @@ class Saved:
 
     def __str__(self) -> str:
         return (
-            f"{self.states} states, {self.reached} reached, dimension {self.dimension}; "
-            f"{self.nonzeros} nonzeros in the operators before, {self.nonzeros_after} after"
+            f"{self.states} states, {self.reached} of them reachable, merged to dimension "
+            f"{self.dimension}; nonzeros in the operators: {self.nonzeros} before, "
+            f"{self.nonzeros_after} after"
         )
 
 

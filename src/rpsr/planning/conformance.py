@@ -40,7 +40,8 @@ def check_planner(planner: Planner, *, tolerance: float = 1e-6) -> None:
     """
     given: Any = planner
     _require(is_dataclass(given), "expected a planner that is a dataclass of hyper-parameters")
-    _require(type(given).__dataclass_params__.frozen, "expected a frozen planner, without state")
+    frozen = type(given).__dataclass_params__.frozen
+    _require(frozen, "expected a planner that is a frozen dataclass, without state")
     _require(bool(planner.name), "expected a planner with a name")
     horizon = "horizon" in {field.name for field in fields(given)}
     forever = replace(given, horizon=None) if horizon else planner
@@ -53,12 +54,17 @@ def check_planner(planner: Planner, *, tolerance: float = 1e-6) -> None:
     except ModelError:
         pass
     else:
-        raise AssertionError("discount 1 was accepted without a horizon")
+        raise AssertionError(
+            "the planner accepted discount 1 without a horizon, expected a ModelError"
+        )
     if horizon:
         plan = replace(given, horizon=4).solve(undiscounted, silent)
         _check_solution(plan, "one state, 4 steps")
         off = abs(plan.value - 10.0)
-        _require(off <= tolerance, f"4 rewards of 2.5: read value {plan.value!r}, expected 10")
+        _require(
+            off <= tolerance,
+            f"one state, 4 steps with reward 2.5: read value {plan.value!r}, expected 10",
+        )
 
 
 def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance: float) -> None:
@@ -69,12 +75,23 @@ def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance
     seconds = [row.seconds for row in rows]
     _require(seconds == sorted(seconds), f"{where}: progress rows are not in order of time")
     slack = 1e-9 * max(1.0, abs(answer))  # rounding of the answer and of the check
-    _require(plan.lower <= answer + slack, f"{where}: lower {plan.lower!r} above {answer!r}")
+    optimum = f"the optimal value {answer!r}"
+    _require(
+        plan.lower <= answer + slack,
+        f"{where}: the lower bound {plan.lower!r} is above {optimum}",
+    )
     if plan.upper is not None:
-        _require(plan.upper >= answer - slack, f"{where}: upper {plan.upper!r} below {answer!r}")
+        _require(
+            plan.upper >= answer - slack,
+            f"{where}: the upper bound {plan.upper!r} is below {optimum}",
+        )
     if plan.status.reached_goal:
         off = abs(plan.value - answer)
-        _require(off <= tolerance, f"{where}: claims success, but is off by {off!r}")
+        _require(
+            off <= tolerance,
+            f"{where}: the status is {plan.status.name}, but the value {plan.value!r} is off by "
+            f"{off!r} from {optimum}",
+        )
     policy = plan.policy()
     check_policy(policy, model)
     worth = policy_value(policy, model)[1]
@@ -82,27 +99,44 @@ def _check_answer(planner: Planner, model: LinearModel, answer: float, tolerance
     _require(reached, f"{where}: the policy's value {worth!r} is below the lower bound")
     again = planner.solve(model, silent)
     same = again.value == plan.value or not plan.status.reached_goal
-    _require(same, f"{where}: a second run gave {again.value!r} instead of {plan.value!r}")
+    _require(
+        same,
+        f"{where}: a second run gave the value {again.value!r}, the first one {plan.value!r}",
+    )
 
 
 def _check_solution(plan: Solution, where: str) -> None:
     n_vectors, n = plan.vectors.shape if plan.vectors.ndim == 2 else (0, 0)
     n_observations = len(plan.model.observations)
-    _require(plan.status in Status, f"{where}: the status is {plan.status!r}")
+    _require(plan.status in Status, f"{where}: status: read {plan.status!r}, expected a Status")
     _require(
         n_vectors > 0 and n == plan.model.dimension,
-        f"{where}: vectors of shape {(n_vectors, n)}",
+        f"{where}: vectors: read shape {plan.vectors.shape}, expected (vectors, "
+        f"{plan.model.dimension})",
     )
-    _require(bool(np.isfinite(plan.vectors).all()), f"{where}: a vector is not finite")
-    _require(plan.actions.shape == (n_vectors,), f"{where}: {plan.actions.shape} actions")
+    _require(bool(np.isfinite(plan.vectors).all()), f"{where}: vectors: a number is not finite")
+    _require(
+        plan.actions.shape == (n_vectors,),
+        f"{where}: actions: read shape {plan.actions.shape}, expected {(n_vectors,)}",
+    )
     in_range = plan.actions.min() >= 0 and plan.actions.max() < len(plan.model.actions)
-    _require(bool(in_range), f"{where}: an action that does not exist")
-    shape = plan.successors.shape
-    _require(shape == (n_vectors, n_observations), f"{where}: successors of shape {shape}")
-    _require(plan.lower <= plan.value, f"{where}: the value is below the lower bound")
+    indices = f"0 to {len(plan.model.actions) - 1}"
+    _require(bool(in_range), f"{where}: actions: expected indices of actions, {indices}")
+    shape, expected = plan.successors.shape, (n_vectors, n_observations)
+    _require(shape == expected, f"{where}: successors: read shape {shape}, expected {expected}")
+    _require(
+        plan.lower <= plan.value,
+        f"{where}: the value {plan.value!r} is below the lower bound {plan.lower!r}",
+    )
     if plan.upper is not None:
-        _require(plan.lower <= plan.upper, f"{where}: the bounds cross")
-    _require(plan.seconds >= 0 and plan.iterations >= 0, f"{where}: negative effort")
+        _require(
+            plan.lower <= plan.upper,
+            f"{where}: the lower bound {plan.lower!r} is above the upper bound {plan.upper!r}",
+        )
+    _require(
+        plan.seconds >= 0 and plan.iterations >= 0,
+        f"{where}: seconds or iterations are negative: {plan.seconds!r}, {plan.iterations!r}",
+    )
 
 
 def check_policy(
@@ -130,12 +164,16 @@ def check_policy(
         policy.reset()
         if deterministic:
             same = policy.act() == first
-            _require(same, f"history {history}: `reset` does not restore the first action")
+            _require(same, f"history {history}: after `reset`, `act` gives another first action")
         x = model.start
         for step in range(steps):
             where = f"history {history}, step {step}"
             action = policy.act()
-            _require(0 <= action < len(model.actions), f"{where}: action {action!r}")
+            _require(
+                0 <= action < len(model.actions),
+                f"{where}: `act` gave {action!r}, expected an index of an action, 0 to "
+                f"{len(model.actions) - 1}",
+            )
             _require(policy.act() == action, f"{where}: a second `act` gave another action")
             chances = np.maximum(model.predict(x, action), 0)
             chances[chances <= model.rounding] = 0
@@ -143,11 +181,14 @@ def check_policy(
             twin, before = policy.copy(), policy.memory.copy()
             twin.update(model.actions[action], model.observations[observation])
             kept = np.array_equal(policy.memory, before)
-            _require(kept, f"{where}: updating a copy changed the original")
+            _require(kept, f"{where}: `update` of a copy changed the original policy")
             policy.update(action, Index(observation))
             _require(len(policy.memory) == length, f"{where}: the length of `memory` changed")
             agree = np.array_equal(policy.memory, twin.memory)
-            _require(agree or not deterministic, f"{where}: names and indices have other effects")
+            _require(
+                agree or not deterministic,
+                f"{where}: `update` has different effects with names and with indices",
+            )
             x = model.update(x, action, observation)
     policy.reset()
     try:
@@ -155,7 +196,10 @@ def check_policy(
     except InputError:
         policy.reset()
     else:
-        raise AssertionError("an observation that does not exist was accepted")
+        raise AssertionError(
+            "`update` accepted the index of an observation that does not exist, expected an "
+            "InputError"
+        )
 
 
 def _require(holds: bool, otherwise: str) -> None:

@@ -41,11 +41,17 @@ def certify_controller(controller: FiniteStateController, pomdp: POMDP) -> Contr
     controller.check(pomdp.belief_model())
     model = ExactModel(pomdp.record)
     if model.discount == 1:
-        raise ModelError(f"{pomdp.name}: exact values of controllers need a discount below 1")
+        raise ModelError(
+            f"{pomdp.name}: the exact value of a controller needs a discount below 1; give one "
+            "with pomdp.with_discount"
+        )
     rows, earned = _equations(controller, model, pomdp.name)
     values = _solved(rows, earned)
     if max(max(abs(x.numerator), x.denominator).bit_length() for x in values.values()) > MOST_BITS:
-        raise ModelError(f"{pomdp.name}: the controller's value has too many digits")
+        raise ModelError(
+            f"{pomdp.name}: the controller's exact values have too many digits for a certificate; "
+            "use a controller with fewer nodes"
+        )
     begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
     value = sum((chance * values[controller.first, s] for s, chance in begin), Fraction(0))
     listed = [
@@ -83,8 +89,8 @@ def _equations(
             continue
         if len(rows) == MOST_PAIRS:
             raise ModelError(
-                f"{name}: more than {MOST_PAIRS} pairs of a node and a state can occur: too many "
-                "for fractions"
+                f"{name}: more than {MOST_PAIRS} pairs of a node and a state can occur, too many "
+                "for exact arithmetic; use a controller with fewer nodes"
             )
         k, s = pair
         action = int(controller.actions[k])

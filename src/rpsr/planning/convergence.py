@@ -38,7 +38,7 @@ def _converging(model: LinearModel, advice: str) -> float:
     """The discount, if infinite sums converge; advice: {} stands for the discount needed."""
     discount = 1.0 if model.discount is None else model.discount
     if not model.domain.known:  # other planners need the valid states
-        advice = "give a {}; without one, models learned by em or last-k are planned on"
+        advice = "give a {}; without a discount, learn the model by em or last-k"
     if discount >= 1:
         has = "no discount" if model.discount is None else "discount 1"
         raise ModelError(

@@ -70,9 +70,11 @@ class Clock:
     def __post_init__(self) -> None:
         limit: Any = self.time_limit
         if limit is not None and not (isinstance(limit, float | int) and limit > 0):
-            raise InputError(f"time limit: read {limit!r}, expected seconds above 0")
+            raise InputError(f"time limit: read {limit!r}, expected a number of seconds above 0")
         if self.memory_limit is not None and not self.memory_limit > 0:
-            raise InputError(f"memory limit: read {self.memory_limit}, expected bytes above 0")
+            raise InputError(
+                f"memory limit: read {self.memory_limit}, expected a number of bytes above 0"
+            )
 
     @property
     def seconds(self) -> float:
@@ -147,7 +149,8 @@ class Clock:
         self.held += size
         if self.memory_limit is not None and self.held > self.memory_limit:
             raise MemoryTooSmall(
-                f"memory limit: read {self.memory_limit} bytes, but {what} {self.held} bytes"
+                f"memory limit: read {self.memory_limit} bytes, but {what} {self.held} bytes; "
+                "give a larger limit"
             )
 
     def claim(self, size: int) -> None:

@@ -95,9 +95,15 @@ def _tasked(
     if objective.within is None:
         return objective.task(pomdp), options
     if "horizon" in options:
-        raise InputError("horizon: the objective has a number of steps (within); expected one")
+        raise InputError(
+            "horizon, within: read both, expected only one: within is the objective's number of "
+            "steps"
+        )
     if planner is not None and not isinstance(planner, str):
-        raise InputError("within: set the horizon of the planner instead, or give its name")
+        raise InputError(
+            "within: an objective with a number of steps needs a planner's name; with a planner "
+            "object, set its horizon instead"
+        )
     if planner in (None, DEFAULT) or "horizon" not in planner_options(planner):
         return objective.timed_task(pomdp), options
     return objective.task(pomdp), {"horizon": objective.within, **options}
@@ -129,7 +135,9 @@ def planner_by_name(name: str, **options: Any) -> Planner:
     given = {key: value for key, value in options.items() if value is not None}
     for option in given:
         if option not in known:
-            raise InputError(f"planner {name} has no {option}; choose from {', '.join(known)}")
+            raise InputError(
+                f"planner {name} has no option {option}; choose from {', '.join(known)}"
+            )
     return PLANNERS.get(name)(**given)
 
 

@@ -32,12 +32,17 @@ class Status(Enum):
     """
 
     SOLVED = "solved: the value is proven to the precision of epsilon, as given or by default"
-    EXACT = "solved exactly: finitely many reachable states, solved to machine precision"
+    EXACT = (
+        "solved exactly: only finitely many states are reachable, and the problem over them is "
+        "solved to machine precision"
+    )
     ROUNDING = "solved as far as floats allow: the remaining gap is rounding error"
     HORIZON = "solved: the plan is exact for the whole horizon"
-    TIME = "stopped by the time limit: the bounds hold; allow more to narrow the gap"
-    MEMORY = "stopped by the memory limit: the bounds hold; allow more to narrow the gap"
-    ITERATIONS = "stopped by the iteration limit: the bounds hold; allow more to narrow the gap"
+    TIME = "stopped by the time limit: the bounds hold; set a longer limit to narrow the gap"
+    MEMORY = "stopped by the memory limit: the bounds hold; set a larger limit to narrow the gap"
+    ITERATIONS = (
+        "stopped by the iteration limit: the bounds hold; set a larger limit to narrow the gap"
+    )
     SIZE = "stopped: too many states or vectors; the bounds hold; try another planner"
     SETTLED = (
         "settled: this planner cannot narrow the gap further; the bounds hold; "
@@ -156,7 +161,7 @@ class Solution(Shown):
             return self.status.value
         return (
             f"stopped before the time limit: {unfit} would not fit into the time left; the bounds "
-            "hold; allow more to narrow the gap"
+            "hold; set a longer limit to narrow the gap"
         )
 
     @property

@@ -128,7 +128,8 @@ def support_graph(pomdp: POMDP, goal: Bools, avoid: Bools, limit: int) -> Suppor
                     if len(supports) == limit:
                         raise ModelError(
                             f"{pomdp.name}: more than {limit} supports of beliefs can be reached; "
-                            "raise the limit, or plan with sarsop for bounds on the probability"
+                            "raise the limit on supports, or plan with sarsop for bounds on the "
+                            "probability"
                         )
                     number[left] = len(supports)
                     supports.append(left)

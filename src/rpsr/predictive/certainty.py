@@ -26,4 +26,7 @@ def sentence(
 
 def margin_words(margin: tuple[float, float]) -> str:
     """The margin of a decision in floats: (smallest residual accepted, largest rejected)."""
-    return f"smallest residual accepted {margin[0]:.2g}, largest rejected {margin[1]:.2g}"
+    return (
+        f"independent outcomes have residuals of at least {margin[0]:.2g}, dependent ones of at "
+        f"most {margin[1]:.2g}"
+    )

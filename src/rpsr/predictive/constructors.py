@@ -54,7 +54,7 @@ def psr(
     given = np.asarray(rewards, dtype=np.float64)
     if given.shape != (chosen.rank, len(pomdp.actions)):
         expected = (chosen.rank, len(pomdp.actions))
-        raise InputError(f"rewards: read shape {given.shape}, expected {expected}")
+        raise InputError(f"rewards: read shape {given.shape}, expected (rank, actions), {expected}")
     coordinates = chosen.coordinates @ given
     off = off_at_corners(chosen, coordinates, chosen.outcomes @ given)
     return replace(model, rewards=coordinates, reward_error=off)
@@ -124,7 +124,9 @@ def _core_of(
         expected = f"expected a {kind} core of {len(pomdp.states)} states"
         raise InputError(f"core: read a {core.kind} core of {len(core.basis)} states, {expected}")
     if not np.array_equal(outcomes_of(pomdp, core.members), core.outcomes):
-        raise InputError(f"core: the outcomes differ from those of {pomdp.name}")
+        raise InputError(
+            f"core: read a core of another model, whose outcomes differ from those of {pomdp.name}"
+        )
     return core
 
 

@@ -159,16 +159,17 @@ def _find(
     basis, alike, margin = closure_basis(pomdp, rewards=rewards, seed=seed)
     if not is_clear(margin):
         raise ModelError(
-            f"{pomdp.name}: the rank is not clear in floats: a direction of size {margin[0]:.2g} "
-            f"was kept and one of {margin[1]:.2g} dropped; use exact arithmetic"
+            f"{pomdp.name}: floats cannot decide the rank: a residual of {margin[0]:.2g} counted "
+            f"as independent, one of {margin[1]:.2g} as rounding error; {_exact_instead(pomdp)}"
         )
     members: tuple[Member, ...] = ()
     if named:
         members = float_members(pomdp, rewards=rewards, search=_SEARCHES[search], seed=seed)
         if len(members) != basis.shape[1]:
             raise ModelError(
-                f"{pomdp.name}: the rank is {basis.shape[1]}, but the search in floats "
-                f"finds {len(members)} independent tests or intents; use exact arithmetic"
+                f"{pomdp.name}: the rank in floats is {basis.shape[1]}, but the search in floats "
+                f"finds {len(members)} independent {'intents' if rewards else 'tests'}; "
+                f"{_exact_instead(pomdp)}"
             )
     escaped = leak(pomdp, basis)
     return Core(
@@ -189,6 +190,13 @@ def _find(
     )
 
 
+def _exact_instead(pomdp: POMDP) -> str:
+    """What to do where floats fail."""
+    if pomdp.exact:
+        return "use exact arithmetic (leave out --float; exact=True in Python)"
+    return "read the model with exact numbers (in Python from_arrays(..., exact=True))"
+
+
 def given_core(pomdp: POMDP, kind: Kind, futures: Iterable[Future | str], *, seed: int = 0) -> Core:
     """A core set chosen by the user, as tests or intents, or as their text forms.
 
@@ -198,14 +206,20 @@ def given_core(pomdp: POMDP, kind: Kind, futures: Iterable[Future | str], *, see
     pomdp, began = as_pomdp(pomdp), time.perf_counter()
     parsed = [_parsed(future, kind) for future in futures]
     if len(set(parsed)) != len(parsed):
-        raise InputError(f"core: read {next(f for f in parsed if parsed.count(f) > 1)} twice")
+        twice = next(f for f in parsed if parsed.count(f) > 1)
+        raise InputError(f"core: read {twice} twice, expected each member once")
     members = tuple(as_member(pomdp, future) for future in parsed)
     check = check_members(pomdp, members, rewards=kind == "rpsr", seed=seed)
     if check.dependent is not None:
-        raise InputError(f"core: {parsed[check.dependent]!s} depends on the members before it")
+        raise InputError(
+            f"core: the outcome of {parsed[check.dependent]!s} depends linearly on those of the "
+            "members before it; leave it out"
+        )
     if check.missing is not None:
         missing = as_future(pomdp, check.missing, kind)
-        raise InputError(f"core: not closed: {missing!s} is independent of the given set")
+        raise InputError(
+            f"core: the set is not maximal: {missing!s} is linearly independent of it; add it"
+        )
     return _certified(pomdp, kind, "given", members, check, began, seed)
 
 
@@ -242,8 +256,8 @@ def as_member(pomdp: POMDP, future: Future) -> Member:
 def _parsed(future: Future | str, kind: Kind) -> Future:
     parsed = parse_future(future) if isinstance(future, str) else future
     if isinstance(parsed, Intent) != (kind == "rpsr"):
-        expected = "intents" if kind == "rpsr" else "tests"
-        raise InputError(f"core: read {parsed}, expected {expected}")
+        read, expected = ("test", "intents") if kind == "rpsr" else ("intent", "tests")
+        raise InputError(f"core: read the {read} {parsed}, expected {expected}")
     return parsed
 
 
@@ -313,8 +327,8 @@ def _certified_basis(
         candidate = basis, alike, GROWTH * leak(pomdp, basis)
     if candidate[0].shape[1] != rank or leak(pomdp, candidate[0]) > TOLERANCE:
         raise ModelError(
-            f"{pomdp.name}: the rank is {rank}, but rounding errors prevent a basis of that rank; "
-            "use the POMDP itself, which needs none"
+            f"{pomdp.name}: the rank is {rank}, but rounding errors prevent a basis of that size; "
+            "use the POMDP itself, which needs no basis"
         )
     return candidate
 

@@ -154,13 +154,15 @@ def _parse_test(pieces: list[str], text: str) -> Test:
             raise InputError(f"{text!r}: expected pairs 'action observation' between commas")
         interactions.append(Interaction(_name(pair[0], text), _name(pair[1], text)))
     if not interactions:
-        raise InputError(f"{text!r}: expected a test; the empty one is {EMPTY}")
+        raise InputError(f"{text!r}: expected a test; write {EMPTY} for the empty test")
     return Test(tuple(interactions))
 
 
 def _name(piece: str, text: str) -> str:
     if piece in (EMPTY, ZETA.value):
-        raise InputError(f"{text!r}: {piece} is not a valid name without quotes")
+        raise InputError(
+            f"{text!r}: expected a name instead of {piece}; to use it as a name, quote it"
+        )
     if not piece.startswith('"'):
         return piece
     try:

@@ -58,8 +58,8 @@ def _line(pomdp: POMDP, kind: str, seed: int) -> dict[str, Any]:
                 break
         else:
             raise ModelError(
-                f"{pomdp.name}: no certificate: the {kind} rank is {core.rank}, and the "
-                "rationals of a basis of the span are too long"
+                f"{pomdp.name}: no certificate: the {kind} rank is {core.rank}, but the fractions "
+                "in a basis of its span are too long"
             )
         exact, labels = rows
         basis = [[str(entry) for entry in row] for row in exact]

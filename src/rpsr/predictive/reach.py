@@ -130,7 +130,7 @@ def _agreed(
         if start is None:
             continue
         if not asked.sound(model):
-            raise ModelError(f"{asked.pomdp.name}: the core of intents belongs to another model")
+            raise ModelError(f"{asked.pomdp.name}: read a core of intents of another model")
         proposed, chance = answer(asked, _Reduced(model, start), rng)
         if answers and proposed != answers[0]:  # a prime was unlucky: start again
             answers, error, starts = [], 1.0, starts + 1
@@ -140,7 +140,10 @@ def _agreed(
         if error <= ERROR:
             break
         if len(answers) == MOST_PRIMES:
-            raise ModelError(f"{asked.pomdp.name}: the denominators are too large to certify this")
+            raise ModelError(
+                f"{asked.pomdp.name}: the denominators of probabilities and rewards are too large "
+                "to certify the answer; decide it in floats (--float; exact=False in Python)"
+            )
     return answers[0], min(1.0, starts * error)
 
 

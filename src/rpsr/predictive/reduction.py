@@ -107,8 +107,8 @@ def reachable_basis(
     basis, margin = close(start, images, tolerance)
     if not is_clear(margin):
         raise ModelError(
-            f"{model.name}: the reachable span is not clear in floats: a direction of size "
-            f"{margin[0]:.2g} was kept and one of {margin[1]:.2g} dropped"
+            f"{model.name}: floats cannot decide the dimension of the reachable states: a residual "
+            f"of {margin[0]:.2g} counted as independent, one of {margin[1]:.2g} as rounding error"
         )
     return basis, margin
 

@@ -36,7 +36,10 @@ from rpsr.predictive.reach import accurate_on_reachable, reachable_states
 from rpsr.predictive.rewards import reconstruct
 from rpsr.showing import Shown
 
-BEFORE = "their own observations differ, but the state of a PSR predicts only what follows"
+BEFORE = (
+    "observations on entering these states differ, but the state of a PSR predicts only later "
+    "observations"
+)
 SAME_REWARD = 1e-12  # relative: expected rewards are sums of rounded products
 PRIMES = 2, 8, 32  # tried in turn to find a basis of rationals: rare events have long fractions
 # Singular values of a basis restricted to some states: floats cannot decide between these two.
@@ -158,7 +161,10 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     spans = Spans.of(pomdp, rewards=False, seed=seed)
     errors = reward_errors(pomdp, tests, spans=spans)
     if errors is None:
-        raise ModelError(f"{pomdp.name}: floats cannot determine the span of the tests")
+        raise ModelError(
+            f"{pomdp.name}: floats cannot determine the span of the tests' outcomes, so the errors "
+            "of rewards are unknown"
+        )
     deadline.begin("finding the states reachable from the start")
     at_reachable = reward_errors(pomdp, tests, reachable_states(pomdp), spans=spans)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
@@ -201,7 +207,8 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
 def _why_not_known(pomdp: POMDP, core: Core) -> str:
     """Why there is no `d_inf_reachable`."""
     reason = (
-        "d_inf_reachable is unknown: floats cannot determine the tests' span on reachable states"
+        "d_inf_reachable is unknown: floats cannot determine the span of the tests' outcomes on "
+        "reachable states"
     )
     if core.certified:
         return reason + ", and fractions would take too much work"

@@ -82,8 +82,8 @@ QUESTION = ("source", "stamp")  # tells recorded rows apart
 TEXT_SUFFIXES = (".pomdp", ".pomdpx", ".prism", ".drn")  # of models, also with .gz
 IN_FOLDERS = (*TEXT_SUFFIXES, *(f"{suffix}.gz" for suffix in TEXT_SUFFIXES), NATIVE_SUFFIX)
 KILLED = (
-    f"{1 + AGAIN} processes that worked on it were killed, perhaps for memory; try again with "
-    "fewer jobs or larger workers"
+    f"{1 + AGAIN} processes that worked on this source were killed, perhaps because memory ran "
+    "out; try again with fewer jobs, or with workers that have more memory"
 )
 
 
@@ -227,8 +227,8 @@ def expand_sources(sources: Iterable[str]) -> list[str]:
             files = sorted(str(p) for p in folder.iterdir() if p.name.lower().endswith(IN_FOLDERS))
             if not files:
                 named = ", ".join((*TEXT_SUFFIXES, NATIVE_SUFFIX))
-                expected = f"expected files named {named}, not in subfolders"
-                raise InputError(f"contains no model file; {expected}", place=source)
+                expected = f"expected files ending in {named}, not in subfolders"
+                raise InputError(f"the folder contains no model file; {expected}", place=source)
             expanded += files
         else:
             expanded.append(source)

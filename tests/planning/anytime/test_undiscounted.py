@@ -253,7 +253,9 @@ def test_sums_that_are_not_well_defined_are_refused():
     with pytest.raises(ModelError, match="the sum of rewards is infinite: state '0'"):
         rpsr.solve(earns, "sarsop")
     pays = rpsr.POMDP.from_arrays(stays, np.ones((1, 2, 1)), [[-1.0], [0.0]], discount=1)
-    with pytest.raises(ModelError, match="every policy pays indefinitely from state '0'"):
+    with pytest.raises(
+        ModelError, match="every policy has an infinite expected cost from state '0'"
+    ):
         rpsr.solve(pays, "sarsop")
     with pytest.raises(ModelError, match="the sum of rewards of this policy is infinite"):
         exact_return(earns, "uniform")

@@ -259,5 +259,5 @@ def test_a_range_that_does_not_close_is_bounds_and_says_so():
 def test_a_solution_that_was_stopped_does_not_say_which_actions_are_best():
     model, _, approximate = forms("paint")
     stopped = solve(approximate, ValueIteration(epsilon=1e-9, max_iterations=1))
-    with pytest.raises(ModelError, match="has no certified epsilon"):
+    with pytest.raises(ModelError, match="without a proven epsilon"):
         optimal_range(approximate, model, stopped)

@@ -38,7 +38,9 @@ def test_a_checkpoint_of_another_model_is_refused():
         build("loadunload").with_discount("0.9").belief_model(),
         solved("loadunload", "psr").model,
     ):
-        with pytest.raises(InputError, match=r"c\.ckpt: was written for another model, .*; choose"):
+        with pytest.raises(
+            InputError, match=r"c\.ckpt: the checkpoint is of another model, .*; choose"
+        ):
             load_checkpoint("c.ckpt", other)
     Path("d.ckpt").write_bytes(Path("c.ckpt").read_bytes()[:-30])
     with pytest.raises(InputError, match=r"d\.ckpt: "):

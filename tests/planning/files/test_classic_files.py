@@ -114,7 +114,7 @@ def test_a_policy_graph_begins_where_it_is_worth_most():
 PG_DAMAGE = {
     "empty": ("\n\n", "g.pg:1: the file has no nodes"),
     "too short": ("0 0 0\n", "g.pg:1: read 3 words, expected 4"),
-    "another number": ("0 0 0 0\n2 0 0 0\n", "g.pg:2:1: read '2', expected node 1"),
+    "another number": ("0 0 0 0\n2 0 0 0\n", "g.pg:2:1: read '2', expected 1: nodes are"),
     "a node too far": ("0 0  0 1\n", "g.pg:1:8: read '1', expected the number of an existing node"),
     "an action too far": ("0 9  0 0\n", "g.pg:1:3: read '9', expected the number of an exist"),
 }

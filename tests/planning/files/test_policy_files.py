@@ -140,7 +140,7 @@ def test_a_model_of_unknown_domain_keeps_its_own_coordinates():
     save_policy(stored, "u.json", model)
     again = load_policy("u.json", model)
     assert np.array_equal(again.value_function.vectors, stored.value_function.vectors)
-    with pytest.raises(InputError, match="made for a psr of dimension 7"):
+    with pytest.raises(InputError, match="read vectors for a psr model of dimension 7, expected"):
         load_policy("u.json", PARR)
 
 
@@ -149,7 +149,8 @@ def test_another_model_s_names_are_refused_clearly():
     with pytest.raises(InputError) as caught:
         load_policy("p.json", build("tiger").belief_model())
     expected = (
-        "p.json: was made for other actions: read a, b, c, expected listen, open-left, open-right"
+        "p.json: the policy was made for other actions: read a, b, c, expected listen, open-left, "
+        "open-right"
     )
     assert str(caught.value) == expected
     with pytest.raises(InputError, match="was made for other observations"):
@@ -164,38 +165,40 @@ def damaged(**changes):
 
 DAMAGE = {
     "another format": ({"format": "x"}, "not a policy file of rpsr"),
-    "another version": ({"format_version": 9}, "format version 9, expected 1 or 2"),
+    "another version": ({"format_version": 9}, "format_version: read 9, expected 1 or 2"),
     "another kind": (
         {"kind": "x"},
-        "damaged, or made for another model: kind: read 'x', expected controller, tree or vectors",
+        "damaged, or was made for another model: kind: read 'x', expected controller, tree or "
+        "vectors",
     ),
-    "no vectors": ({"vectors": "gone"}, "damaged policy file: it has no 'vectors'"),
-    "ragged": ({"vectors": [[1.0], [2.0, 3.0]]}, "damaged, or made for another model: "),
+    "no vectors": ({"vectors": "gone"}, "damaged policy file: 'vectors' is missing"),
+    "ragged": ({"vectors": [[1.0], [2.0, 3.0]]}, "damaged, or was made for another model: "),
     "of another size": (
         {"vectors": [[1.0]] * 8},
-        "damaged, or made for another model: values: read shape (8, 1)",
+        "damaged, or was made for another model: values: read shape (8, 1)",
     ),
     "not finite": (
         {"vectors": [[float("inf")] * 7] * 8},
-        "damaged, or made for another model: a coefficient is not a number or beyond ±1e+130",
+        "damaged, or was made for another model: vectors: expected numbers up to ±1e+130",
     ),
     "an action too many": (
         {"vector_actions": ["a"] * 9},
-        "damaged, or made for another model: read 8 vectors for 9 vector_actions",
+        "vector_actions: read 9 actions, expected one for each of 8 vectors",
     ),
-    "an unknown action": ({"vector_actions": ["z"] * 8}, "action 'z' is not among"),
-    "no epsilon": ({"epsilon": "small"}, "damaged, or made for another model: "),
+    "an unknown action": ({"vector_actions": ["z"] * 8}, "'z' is not an action of the model"),
+    "no epsilon": ({"epsilon": "small"}, "damaged, or was made for another model: "),
     "a node that is none": (
         {"kind": "controller", "first": 0, "node_actions": ["a"], "successors": [["x"] * 6]},
-        "read 'x', expected an index, 0 or greater",
+        "read 'x', expected an index, a whole number from 0",
     ),
     "a node too far": (
         {"kind": "controller", "first": 0, "node_actions": ["a"], "successors": [[1] * 6]},
-        "damaged, or made for another model: successors: expected numbers from -1 to 0",
+        "damaged, or was made for another model: successors: read numbers from 1 to 1, expected "
+        "numbers from -1 to 0",
     ),
     "a tree without layers": (
         {"kind": "tree", "root": 0, "layers": []},
-        "damaged, or made for another model: root: read 0, "
+        "damaged, or was made for another model: root: read 0, "
         "expected an index below 0, the number of trees in the last layer",
     ),
 }
@@ -214,7 +217,7 @@ def test_a_file_that_is_no_json_is_refused_with_its_place():
     Path("d.json").write_text('{\n"format": ]')
     with pytest.raises(InputError) as caught:
         load_policy("d.json", PARR)
-    assert str(caught.value).startswith("d.json:2:11: not JSON")
+    assert str(caught.value).startswith("d.json:2:11: the policy file is not JSON")
 
 
 def test_writing_is_whole_or_nothing():

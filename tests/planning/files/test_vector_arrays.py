@@ -102,18 +102,21 @@ VALUE = {"type": "<f8", "length": 12, "deflated": zeros(12)}
 DAMAGE = {
     "not base64": (VALUE | {"deflated": "é%"}, "value: not the base64 text of compressed numbers"),
     "not compressed": (VALUE | {"deflated": "AAAA"}, "value: not the base64 text of compressed"),
-    "cut": (VALUE | {"deflated": zeros(12)[:-8]}, "value: it does not unpack to the 96 bytes"),
-    "shorter": (VALUE | {"deflated": zeros(11)}, "value: it does not unpack to the 96 bytes"),
-    "longer": (VALUE | {"deflated": zeros(13)}, "value: it does not unpack to the 96 bytes"),
+    "cut": (VALUE | {"deflated": zeros(12)[:-8]}, "value: the data do not unpack to the stated 96"),
+    "shorter": (VALUE | {"deflated": zeros(11)}, "value: the data do not unpack to the stated 96"),
+    "longer": (VALUE | {"deflated": zeros(13)}, "value: the data do not unpack to the stated 96"),
     "no text": (VALUE | {"deflated": 3}, "value: expected base64 text"),
-    "of another type": (VALUE | {"type": "<f4"}, "value: expected an array with type, length and"),
-    "integers": (VALUE | {"type": "<i8"}, "value: read int64 of shape (12,), expected another"),
-    "of no length": (VALUE | {"length": -1}, "value: expected an array with type, length and"),
+    "of another type": (VALUE | {"type": "<f4"}, "value: expected an object with the keys type"),
+    "integers": (
+        VALUE | {"type": "<i8"},
+        "value: read int64 of shape (12,), expected a list of numbers",
+    ),
+    "of no length": (VALUE | {"length": -1}, "value: expected an object with the keys type"),
     "another number": (
         {"type": "<f8", "length": 11, "deflated": zeros(11)},
-        "read 12 states and 11 values, expected as many as first states, 12",
+        "state, value: read 12 and 11 numbers; expected `first` to begin with 0",
     ),
-    "a list": ([0.0] * 12, "value: expected an array with type, length and deflated"),
+    "a list": ([0.0] * 12, "value: expected an object with the keys type"),
     "a bomb": (VALUE | {"length": 2**35, "deflated": zeros(2**20)}, "reading takes 1.0 TiB"),
 }
 
@@ -130,7 +133,9 @@ def test_damaged_arrays_are_refused_in_one_line(
     path.write_text(json.dumps(document))
     with pytest.raises(InputError) as caught:
         load_policy(path, PARR)
-    assert str(caught.value).startswith(f"{path}: damaged, or made for another model: ")
+    assert str(caught.value).startswith(
+        f"{path}: the policy file is damaged, or was made for another model: "
+    )
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -143,7 +148,7 @@ def test_damaged_arrays_are_refused_in_one_line(
         ({"shape": [4, 10**9]}, "4 vectors of 1000000000 numbers: reading takes 29.8 GiB"),
         ({"shape": [4]}, "shape: read [4], expected the number of vectors and their length"),
         ({"elsewhere": None}, "elsewhere: read None, expected a number"),
-        ({"elsewhere": float("nan")}, "a coefficient is not a number"),
+        ({"elsewhere": float("nan")}, "vectors: expected numbers up to"),
     ],
 )
 def test_other_damage_is_refused(changes: dict[str, object], message: str) -> None:

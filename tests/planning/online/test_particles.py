@@ -224,23 +224,31 @@ def test_the_simulator_of_a_pomdp_has_its_outcomes_and_bounds():
         (Walk(), {"scenarios": float("nan")}, "scenarios: read nan, expected a whole number"),
         (Walk(), {"seed": "a"}, "seed: read 'a', expected a whole number from 0"),
         (Walk(), {"seed": -1}, "seed: read -1, expected a whole number from 0"),
-        (Walk(), {"regularization": "a"}, "regularization: read 'a', expected at least 0"),
+        (
+            Walk(),
+            {"regularization": "a"},
+            "regularization: read 'a', expected a finite number from 0",
+        ),
         (type("W", (Walk,), {"discount": "x"})(), {}, "read discount 'x', expected 0 < discount"),
         (type("W", (Walk,), {"actions": 5})(), {}, "read actions 5, expected a list of names"),
-        (Walk(), {"regularization": -1}, "regularization: read -1, expected at least 0"),
+        (
+            Walk(),
+            {"regularization": -1},
+            "regularization: read -1, expected a finite number from 0",
+        ),
         (type("W", (Walk,), {"discount": 1})(), {}, "read discount 1, expected 0 < discount < 1"),
-        (type("W", (Walk,), {"reward_range": None})(), {}, "expected `upper"),
+        (type("W", (Walk,), {"reward_range": None})(), {}, "expected a method `upper"),
         (Walk(), {"seconds": float("inf")}, "seconds: read inf, expected a finite number of secon"),
         (type("W", (Walk,), {"batched": "no"})(), {}, "read batched 'no', expected True or False"),
         (
             type("W", (Walk,), {"actions": ("left", "right", "left")})(),
             {},
-            "read actions with 'left' twice, expected it once",
+            "read 'left' twice in actions, expected it once",
         ),
         (
             type("W", (Walk,), {"observations": ("dark", "dark")})(),
             {},
-            "read observations with 'dark' twice, expected it once",
+            "read 'dark' twice in observations, expected it once",
         ),
     ],
 )
@@ -256,16 +264,16 @@ def test_bad_input_is_refused(simulator, options, message):
         ({"step": lambda *_: None}, "`step` gave None, expected 4"),
         (
             {"step": lambda *_: (0, [1], 1.0, False)},
-            "wrong observations; expected each to be an int",
+            "wrong observations, expected one per state, each of them an int",
         ),
         (
             {"step": lambda *_: (0, np.ones(2), 1.0, False)},
-            "wrong observations; expected each to be",
+            "wrong observations, expected one per state, each of them",
         ),
         ({"step": lambda *_: (0, 0, "much", False)}, "rewards that are not finite numbers"),
         (
             {"step": lambda *_: (0, 0, 1.0, [True, False])},
-            "wrong `done`; expected one truth value per state",
+            "`done` in a wrong shape, expected one bool per state",
         ),
         ({"step": lambda *_: (0, 0, 1.0, None)}, "`step` gave done None, expected True or False"),
         ({"step": lambda *_: (0, 0, 1.0, np.nan)}, "`step` gave done nan, expected True or False"),
@@ -280,15 +288,15 @@ def test_bad_input_is_refused(simulator, options, message):
         ),
         (
             {"step": lambda *_: (0, 0, 1.5, False)},
-            "`step` gave reward 1.5, expected one in reward_range, 0 to 1",
+            "`step` gave reward 1.5, expected a reward in reward_range, 0",
         ),
-        ({"step": lambda *_: (0, 0, -0.1, False)}, "`step` gave reward -0.1, expected one in"),
+        ({"step": lambda *_: (0, 0, -0.1, False)}, "`step` gave reward -0.1, expected a reward in"),
         (
             {"step": lambda *_: (0, 2, 1.0, False)},
-            "`step` gave observation 2, expected an index of its observations, 0 to 1",
+            "`step` gave observation 2, expected an index into the simulator's `observations`, 0",
         ),
         ({"step": lambda *_: (0, -1, 1.0, False)}, "`step` gave observation -1, expected an index"),
-        ({"step": lambda *_: (0, "end", 1.0, False)}, "observation 'end', expected an index of"),
+        ({"step": lambda *_: (0, "end", 1.0, False)}, "observation 'end', expected an index into"),
         (
             {"upper": lambda *_: 1.0, "lower": lambda *_: 1.5},
             r"`lower` gave 1.5, above the upper bound of the same states, 1 \(means",
@@ -307,7 +315,7 @@ def test_a_simulator_with_wrong_results_is_refused(members, message):
 def test_a_wrong_batched_is_named(batched):
     simulator = PomdpSimulator(tiger()) if not batched else Walk()
     simulator.batched = batched
-    with pytest.raises(rpsr.ModelError, match=f"`start` failed: .*with `batched = {batched}` it"):
+    with pytest.raises(rpsr.ModelError, match=f"`start` failed: .*; `batched` is {batched}, so"):
         ParticlePolicy(simulator, trials=1)
 
 

@@ -166,14 +166,18 @@ def test_the_converged_value_function_of_vi_gives_a_controller_as_good():
 def test_a_controller_refuses_what_is_not_its_own():
     controller = extract_controller(solved("parr"))
     policy = controller.policy()
-    with pytest.raises(ModelError, match="has successors for its own actions only"):
+    with pytest.raises(ModelError, match="a controller can follow only its own actions"):
         policy.update("c", "A")
-    with pytest.raises(ModelError, match="the controller's actions are"):
+    with pytest.raises(ModelError, match="the controller has the actions"):
         controller.value(build("tiger").belief_model())
     names = controller.action_names, controller.observation_names
-    with pytest.raises(InputError, match="successors: expected numbers from -1 to 0"):
+    with pytest.raises(
+        InputError, match="successors: read numbers from 3 to 3, expected numbers from -1 to 0"
+    ):
         FiniteStateController(*names, np.zeros(1, dtype=int), np.full((1, 6), 3))
-    with pytest.raises(InputError, match="actions: expected numbers from 0 to 2"):
+    with pytest.raises(
+        InputError, match="actions: read numbers from 3 to 3, expected numbers from 0 to 2"
+    ):
         FiniteStateController(*names, np.array([3]), np.zeros((1, 6), dtype=int))
     with pytest.raises(ModelError, match="policy tree"):
         extract_controller(solve(parr(), Reachable(horizon=2)))
@@ -240,7 +244,7 @@ def test_what_a_representation_cannot_carry_is_refused():
     reference, small = solved("loadunload"), solved("loadunload", "psr").model
     with pytest.raises(ModelError, match="cannot represent this value function"):
         translate(reference.vectors, reference.model, small)
-    with pytest.raises(InputError, match=r"expected \(K, 10\)"):
+    with pytest.raises(InputError, match=r"expected \(vectors, 10\)"):
         from_beliefs(small, np.zeros((1, 9)))
 
 

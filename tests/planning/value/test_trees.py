@@ -27,14 +27,21 @@ def test_a_tree_is_followed_by_its_own_actions_to_the_end():
 
 def test_a_tree_has_subtrees_for_its_own_actions_only():
     policy = TreePolicy(PolicyTree(("a", "b"), ("o", "p"), (LAST, FIRST)))
-    with pytest.raises(ModelError, match="the tree chose 'b', update received 'a'"):
+    with pytest.raises(
+        ModelError, match="the tree chose action 'b', but `update` received action 'a'"
+    ):
         policy.update("a", "o")
 
 
-@pytest.mark.parametrize("shape", [(0, 2), (1, 1), (2, 2)])
-def test_a_layer_has_trees_and_a_successor_for_each_observation(shape):
-    actions = np.zeros(min(shape[0], 1), dtype=np.int64)
-    layer = actions, np.full(shape, -1)
-    message = rf"layer 1: read \({shape[0]}, {shape[1]}\), expected \({len(actions)}, 2\)"
+@pytest.mark.parametrize("shape", [(1, 1), (2, 2)])
+def test_a_layer_has_a_successor_for_each_tree_and_observation(shape):
+    layer = np.zeros(1, dtype=np.int64), np.full(shape, -1)
+    message = rf"layer 1: successors: read shape \({shape[0]}, {shape[1]}\), expected .*\(1, 2\)"
     with pytest.raises(InputError, match=message):
+        PolicyTree(("a", "b"), ("o", "p"), (layer,))
+
+
+def test_a_layer_has_trees():
+    layer = np.zeros(0, dtype=np.int64), np.full((0, 2), -1)
+    with pytest.raises(InputError, match="layer 1: read no trees, expected at least one"):
         PolicyTree(("a", "b"), ("o", "p"), (layer,))

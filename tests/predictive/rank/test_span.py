@@ -194,7 +194,7 @@ def test_floats_see_a_rare_move(digits):
 @pytest.mark.parametrize("digits", range(7, 13))
 def test_floats_say_that_a_move_is_too_rare_for_them(digits):
     pomdp = rare_move(Fraction(1, 10**digits))
-    with pytest.raises(ModelError, match="the rank is not clear in floats"):
+    with pytest.raises(ModelError, match="floats cannot decide the rank"):
         find_core(pomdp, "psr", exact=False, named=False)
     assert find_core(pomdp, "psr").rank == 3
 
@@ -203,7 +203,7 @@ def test_a_rank_that_the_most_primes_do_not_prove_is_refused(monkeypatch):
     pomdp = mixture(Fraction(1, 3))  # whose rank is not that of blocks
     assert find_core(pomdp, "psr").certified
     monkeypatch.setattr(certify, "_MOST_PRIMES", 1)
-    with pytest.raises(ModelError, match="denominators are too large to certify the rank"):
+    with pytest.raises(ModelError, match=r"denominators of .* are too large to certify the rank"):
         find_core(pomdp, "psr")
 
 
@@ -212,7 +212,7 @@ def test_a_basis_of_another_rank_is_refused(monkeypatch):
     whole = np.eye(3), np.arange(3), (1.0, 0.0)
     monkeypatch.setattr(core_module, "closure_basis", lambda *_, **__: whole)
     with pytest.raises(
-        ModelError, match="the rank is 2, but rounding errors prevent a basis of that rank"
+        ModelError, match="the rank is 2, but rounding errors prevent a basis of that size"
     ):
         find_core(pomdp, "psr")
 

@@ -47,11 +47,10 @@ def ending_cycles(process: CornerProcess, clock: Clock) -> ValueFunction:
             cycles.append((float((values @ process.start).max()), actions, values))
     if not cycles:
         raise ModelError(
-            f"{process.model.name}: of the fixed sequences of actions that were tried, none, "
-            "repeated, ends the task from every state that the start can lead to, so this planner "
-            "can prove no finite cost; plan with reachable (--planner reachable), or give a "
-            "discount below 1 (--discount), a number of steps (--within), or a goal whose "
-            "probability is to be maximised (--goal)"
+            f"{process.model.name}: this planner cannot prove that the cost is finite: it found no "
+            "sequence of actions that, when repeated, ends the task from every reachable state; "
+            "plan with reachable (--planner reachable), or give a discount below 1 (--discount), "
+            "a number of steps (--within), or a goal whose probability is to be maximised (--goal)"
         )
     cycles.sort(key=lambda cycle: -cycle[0])
     vectors, choices = list[Floats](), list[Ints]()

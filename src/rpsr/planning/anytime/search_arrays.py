@@ -118,14 +118,14 @@ class SearchState:
         if clock.memory_limit is not None and needed > clock.memory_limit:
             raise MemoryTooSmall(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
-                f"{process.model.name} needs at least {needed}"
+                f"{process.model.name} needs at least {needed} bytes; give a larger limit"
             )
         try:
             self._begin(process, knobs, policies, informed)
         except LimitReached:
             raise MemoryTooSmall(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
-                f"{process.model.name} needs more than {self._bytes}"
+                f"{process.model.name} needs more than {self._bytes} bytes; give a larger limit"
             ) from None
 
     def _begin(

@@ -91,7 +91,7 @@ def _copied(policy: Policy) -> Policy:
     """An independent copy of a policy; user-defined policies may have no `copy`."""
     made: Any = getattr(policy, "copy", None)
     if not hasattr(policy, "memory"):
-        expected = "a policy with `memory`, which distinguishes histories"
+        expected = "a policy with `memory`, its internal state as an array of numbers"
         raise InputError(f"policy: read {type(policy).__name__}, expected {expected}")
     return copy(policy) if made is None else made()
 

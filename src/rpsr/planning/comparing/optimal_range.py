@@ -90,7 +90,8 @@ def optimal_range(
             )
         if solution.epsilon is None:
             raise ModelError(
-                "solution: it has no certified epsilon, so the optimal actions are unknown"
+                "solution: read a plan without a proven epsilon, which leaves the optimal actions "
+                "unknown; plan with vi"
             )
         judge = _Judge(model, solution)
         graph = explore(
@@ -105,7 +106,9 @@ def optimal_range(
     bounds = value_bounds(others, 1 / (1 - discount))
     paid = hidden(graph, bounds)
     if bounds is None or paid is None:
-        raise ModelError(f"the valid states of {others.name} are unknown: its values have no bound")
+        raise ModelError(
+            f"the valid states of {others.name} are unknown, so its values cannot be bounded"
+        )
     rewards = graph.states @ second_rewards(model, others)
     ends = _Ends(graph, rewards, best, paid, discount)
     low, high = _unexplored(graph, bounds, extremes)
@@ -128,7 +131,9 @@ def _unexplored(
     tops: list[Floats] = []
     for solution in extremes:
         if solution.epsilon is None or solution.upper is None:
-            raise ModelError("extremes: expected plans with a certified epsilon and an upper bound")
+            raise ModelError(
+                "extremes: expected plans with a proven epsilon and an upper bound; plan with vi"
+            )
         states = beyond[:, -solution.model.dimension :]
         values = action_values(solution.model, states, solution.vectors).max(axis=1)
         tops.append(values + solution.epsilon)

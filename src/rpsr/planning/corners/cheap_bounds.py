@@ -66,7 +66,10 @@ def blind_vectors(
             vectors.append(solve_dense(moves, model.rewards[:, a]))
             kept.append(a)
     if not kept:
-        raise ModelError(f"{model.name}: no action has a finite value when taken at every step")
+        raise ModelError(
+            f"{model.name}: no action has a finite value if it is taken at every step; give a "
+            "smaller discount"
+        )
     return np.array(vectors), np.array(kept)
 
 

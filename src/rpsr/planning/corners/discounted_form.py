@@ -89,9 +89,9 @@ def discounted_form(process: CornerProcess, planner: str, clock: Clock) -> Disco
     if len(loops):
         raise MayStay(
             f"{process.model.name}: a policy may stay indefinitely in "
-            f"{named_corner(process, int(loops[0]))}, and planner {planner} has no stopping rule "
-            "then: plan with sarsop, hsvi or reachable, or give a discount below 1 (--discount, in "
-            "Python model.with_discount); with a horizon (--horizon), vi needs no discount"
+            f"{named_corner(process, int(loops[0]))}, and planner {planner} then needs a discount "
+            "below 1 (--discount, in Python model.with_discount); without a discount, plan with "
+            "sarsop, hsvi or reachable, or with vi for a horizon (--horizon)"
         )
     steps, _ = MergedComponents(process, moves, component, inside).steps(clock)
     live = np.flatnonzero(~over)
@@ -113,8 +113,8 @@ def _scaled(process: CornerProcess, live: Ints, weights: Floats) -> DiscountedFo
     discount = float(sums.max(initial=0.0)) * (1 + 2 * products(widest))
     if not discount < 1 - NEAR_ONE:
         raise ModelError(
-            f"{model.name}: some policy takes too many steps: no bound on the sum of rewards can "
-            "be proven in floats; give a discount below 1 or a number of steps"
+            f"{model.name}: some policy takes too many steps to end the task, so no bound on the "
+            "sum of rewards can be proven in floats; give a discount below 1 or a number of steps"
         )
     discount = max(discount, 0.5)  # a model of one step needs one, too
     # What a row lacks leads to the last corner, with an observation that is possible there.

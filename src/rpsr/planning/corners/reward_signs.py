@@ -63,10 +63,10 @@ def with_exact_signs(process: CornerProcess, exact: Exact | None) -> CornerProce
         assert process.record is not None, "its rewards are known"
         names = process.record.states
         raise ModelError(
-            f"{process.model.name}: states {names[first[process.corner_of[s]]]!r} and {names[s]!r} "
-            f"differ too little for floats, and action {process.model.actions[a]!r} earns rewards "
-            "of unlike signs there; plan on the POMDP, or give a discount below 1 or a number of "
-            "steps"
+            f"{process.model.name}: floats cannot tell states "
+            f"{names[first[process.corner_of[s]]]!r} and {names[s]!r} apart, but the rewards of "
+            f"action {process.model.actions[a]!r} in these states have different signs; plan on "
+            "the POMDP, or give a discount below 1 or a number of steps"
         )
     sign = signs[:, first]
     known: Floats = ratios(*(part[:, first].ravel() for part in exact)).reshape(rewards.shape)

@@ -95,8 +95,9 @@ def undiscounted_bounds(process: CornerProcess, clock: Clock) -> UndiscountedBou
         values = merged.swept(process, np.minimum(values, np.where(ends, 0.0, capped)), clock)
     if not np.isfinite(values).all():
         raise ModelError(
-            f"{process.model.name}: some policy takes too many steps: no bound on the sum of "
-            "rewards can be proven in floats; give a discount below 1 or a number of steps"
+            f"{process.model.name}: some policy takes too many steps to end the task, so no bound "
+            "on the sum of rewards can be proven in floats; give a discount below 1 or a number "
+            "of steps"
         )
     scale = _size(values) + _size(process.rewards)
     after = (moves @ values).reshape(process.rewards.shape)
@@ -120,9 +121,8 @@ def _costs(process: CornerProcess, moves: Sparse, loops: Bools, clock: Clock) ->
     if hopeless.any():
         where = named_corner(process, int(np.flatnonzero(hopeless)[0]))
         raise ModelError(
-            f"{process.model.name}: every policy pays indefinitely from {where} with a positive "
-            "probability, so the least expected cost is infinite; give a discount below 1 or a "
-            "number of steps"
+            f"{process.model.name}: every policy has an infinite expected cost from {where}; give "
+            "a discount below 1 or a number of steps"
         )
     values, bound = np.zeros(process.k), process.rewards
     for _ in range(COST_SWEEPS):
@@ -191,7 +191,7 @@ def _refuse_endless_gain(process: CornerProcess, inside: Bools) -> None:
         raise ModelError(
             f"{process.model.name}: the sum of rewards is infinite: {named_corner(process, s)} is "
             "in a cycle that can be repeated indefinitely, and action "
-            f"{process.model.actions[a]!r} earns {process.rewards[a, s]:g} there; "
+            f"{process.model.actions[a]!r} has reward {process.rewards[a, s]:g} in this state; "
             "give a discount below 1 or a number of steps"
         )
 
@@ -202,8 +202,9 @@ def _floor(process: CornerProcess, steps: Floats, slack: float) -> Floats:
         return np.zeros(process.k)
     if not slack > 0:
         raise ModelError(
-            f"{process.model.name}: some policy takes too many steps: no bound on the sum of "
-            "rewards can be proven in floats; give a discount below 1 or a number of steps"
+            f"{process.model.name}: some policy takes too many steps to end the task, so no bound "
+            "on the sum of rewards can be proven in floats; give a discount below 1 or a number "
+            "of steps"
         )
     floor = least * steps / slack
     return floor - process.rounding(_size(floor))

@@ -45,6 +45,7 @@ class ValueIteration(ResumablePlanner):
             return plan_infinite(run, self.epsilon, self.max_iterations, self.faces)
         if run.earlier is not None:
             raise ModelError(
-                "a checkpoint has no value functions per step: a finite horizon cannot be resumed"
+                "planning for a horizon cannot resume from a checkpoint, which has no value "
+                "function per step; plan from the start"
             )
         return plan_horizon(run, self.horizon, incremental, loss_of, self.max_iterations)

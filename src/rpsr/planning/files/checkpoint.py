@@ -30,7 +30,7 @@ from rpsr.planning.value.value_function import ValueFunction
 
 FORMAT = "rpsr-checkpoint"
 FORMAT_VERSION = 1
-INSTEAD = "choose another file, or delete this one to start anew"
+INSTEAD = "choose another file, or delete this file to start planning anew"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Checkpoint:
         if int(self.value_function.successors.min(initial=0)) < 0:
             raise ModelError(
                 f"planning cannot continue from this checkpoint: planner {self.planner} does not "
-                "store the successors of its vectors"
+                "store which vector follows each observation"
             )
         return self.value_function
 
@@ -95,29 +95,40 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
     header, arrays = read_archive(path, "checkpoint")
     place = str(path)
     if header.get("format") != FORMAT or header.get("format_version") != FORMAT_VERSION:
-        raise InputError(f"not a checkpoint of this version of rpsr; {INSTEAD}", place=place)
+        raise InputError(
+            f"the file is not a checkpoint of this version of rpsr; {INSTEAD}", place=place
+        )
     if header.get("model") != _identity(model):
-        raise InputError(f"was written for another model, expected {model}; {INSTEAD}", place=place)
+        raise InputError(
+            f"the checkpoint is of another model, expected {model}; {INSTEAD}", place=place
+        )
     if header.get("horizon") is not None:
         raise InputError(
-            f"was written for a finite horizon, which cannot be resumed; {INSTEAD}", place=place
+            f"the checkpoint is of a plan for a finite horizon, which cannot be resumed; {INSTEAD}",
+            place=place,
         )
     try:
         vectors, actions, successors = (arrays[k] for k in ("vectors", "actions", "successors"))
         if vectors.ndim != 2 or len(vectors) == 0 or actions.shape != (len(vectors),):
-            raise ValueError(f"{vectors.shape} vectors and {actions.shape} actions")
+            raise ValueError(
+                f"read vectors of shape {vectors.shape} and actions of shape {actions.shape}, "
+                "expected one action per vector"
+            )
         if vectors.dtype != np.float64 or not (np.abs(vectors) <= LARGEST_VALUE).all():
-            raise ValueError(f"a coefficient is not a number or beyond ±{LARGEST_VALUE:.0e}")
+            raise ValueError(f"vectors: expected numbers up to ±{LARGEST_VALUE:.0e}")
         if actions.dtype != np.int64 or actions.min() < 0 or actions.max() >= len(model.actions):
-            raise ValueError("a vector has an action that does not exist")
+            raise ValueError("actions: expected indices of the model's actions")
         if successors.shape != (len(vectors), len(model.observations)):
-            raise ValueError(f"successors of shape {successors.shape}")
+            raise ValueError(
+                f"successors: read shape {successors.shape}, expected one row per vector and one "
+                "column per observation"
+            )
         if (
             successors.dtype != np.int64
             or successors.min() < -1
             or successors.max() >= len(vectors)
         ):
-            raise ValueError("a vector has a successor that does not exist")
+            raise ValueError("successors: expected indices of vectors, or -1")
         if header["coordinates"] == "belief":
             vectors = from_beliefs(model, vectors)
         return Checkpoint(
@@ -128,7 +139,10 @@ def load_checkpoint(path: str | Path, model: LinearModel) -> Checkpoint:
             iterations=header["iterations"],
             seconds=header["seconds"],
         )
-    except (KeyError, TypeError, ValueError, InputError) as error:
+    except KeyError as error:
+        message = f"damaged checkpoint: {error} is missing; {INSTEAD}"
+        raise InputError(message, place=place) from None
+    except (TypeError, ValueError, InputError) as error:
         raise InputError(f"damaged checkpoint: {error}; {INSTEAD}", place=place) from None
 
 
@@ -137,7 +151,9 @@ def resume(
 ) -> Solution:
     """Continue from a checkpoint; the planner must be `Resumable`."""
     if not isinstance(planner, Resumable):
-        raise ModelError(f"planner {planner.name} cannot continue from a checkpoint")
+        raise ModelError(
+            f"planner {planner.name} cannot continue from a checkpoint; plan without a checkpoint"
+        )
     return planner.resume(model, progress, checkpoint)
 
 

@@ -102,7 +102,11 @@ def parse_pg(content: bytes, place: str, model: LinearModel) -> FiniteStateContr
     for node, at in enumerate(lines):
         at.expect(2 + n_observations, "a node, an action and a node for each observation")
         if at.words[0][0] != str(node):
-            raise at.error(f"read {quoted(at.words[0][0])}, expected node {node}", 0)
+            raise at.error(
+                f"read {quoted(at.words[0][0])}, expected {node}: nodes are numbered from 0, in "
+                "order",
+                0,
+            )
         actions[node] = at.integer(1, len(model.actions), "action")
         for o in range(n_observations):
             if at.words[o + 2][0] not in _NOWHERE:
@@ -152,7 +156,8 @@ class _Line:
         except ValueError:
             value = float("nan")
         if not abs(value) <= LARGEST_VALUE:
-            raise self.error(f"read {quoted(text)}, expected a number", word)
+            limits = f"from {-LARGEST_VALUE:.0e} to {LARGEST_VALUE:.0e}"
+            raise self.error(f"read {quoted(text)}, expected a number {limits}", word)
         return value
 
 

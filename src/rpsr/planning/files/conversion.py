@@ -44,13 +44,22 @@ def _notes(stored: Stored, form: str | None) -> Iterator[str]:
     if isinstance(stored, FiniteStateController):
         if form != "pg":
             yield (
-                "the file has the values of the controller's nodes; acting by the best one earns "
-                "at least as much as the controller"
+                "the vectors in the file are the values of the controller's nodes; the policy that "
+                "acts by the best vector has at least the value of the controller"
             )
         elif stored.successors.min() < 0:
-            yield "a restart of the controller is a move to the first node in the file"
+            yield (
+                "the format has no restarts; where the controller restarts, the file moves to its "
+                "first node"
+            )
     if isinstance(stored, StoredVectors):
         if stored.epsilon is not None:
-            yield f"the proven error bound (epsilon {stored.epsilon:.3g}) is not stored"
+            yield (
+                f"a .{form} file has no proven error bound, so the policy's epsilon "
+                f"({stored.epsilon:.3g}) is lost"
+            )
         if stored.look_ahead:
-            yield "the policy looked one step ahead; the file acts by the best vector"
+            yield (
+                "the policy looks one step ahead with its vectors; the policy in the file takes "
+                "the action of the best vector instead"
+            )

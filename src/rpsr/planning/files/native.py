@@ -56,6 +56,8 @@ FORMAT_VERSION = 1
 WITH_ARRAYS = 2  # the format version of files with the arrays of `vector_arrays`
 LARGE = 1 << 16  # numbers: more are stored as arrays
 ARCHIVE = b"PK"  # the first bytes of one
+_UNFIT = "the policy file is damaged, or was made for another model"
+_FOREIGN = "the file is not a policy file of rpsr"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,7 +192,8 @@ def parse_native(content: bytes, place: str, model: LinearModel, size: int) -> S
         read = document.get(kind)
         if read != list(names) and (in_order or not _same_names(read, names)):
             raise InputError(
-                f"was made for other {kind}: read {_some(read)}, expected {_some(list(names))}",
+                f"the policy was made for other {kind}: read {_some(read)}, expected "
+                f"{_some(list(names))}",
                 place=place,
             )
     read = document["observations"]
@@ -209,12 +212,11 @@ def parse_native(content: bytes, place: str, model: LinearModel, size: int) -> S
             case other:
                 raise ValueError(f"kind: read {other!r}, expected controller, tree or vectors")
     except KeyError as error:
-        raise InputError(f"damaged policy file: it has no {error}", place=place) from None
+        raise InputError(f"damaged policy file: {error} is missing", place=place) from None
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"damaged, or made for another model: {error}", place=place) from None
+        raise InputError(f"{_UNFIT}: {error}", place=place) from None
     except InputError as error:
-        message = f"damaged, or made for another model: {error.message}"
-        raise InputError(message, place=place) from None
+        raise InputError(f"{_UNFIT}: {error.message}", place=place) from None
 
 
 def _carried(document: dict[str, Any], system: LinearModel, place: str, size: int) -> StoredVectors:
@@ -224,13 +226,15 @@ def _carried(document: dict[str, Any], system: LinearModel, place: str, size: in
         vectors = read_vectors(document["vectors"], size)
         model = from_native_bytes(content, place)
         if not isinstance(model, LinearModel) or vectors.shape[1] != model.dimension:
-            raise ValueError(f"vectors of shape {vectors.shape} for {model}")
+            raise ValueError(
+                f"vectors: read shape {vectors.shape}, which does not fit the model in the file, "
+                f"{model}"
+            )
         actions = _actions(document["vector_actions"], model)
-        if len(actions) != len(vectors):
-            raise ValueError(f"read {len(vectors)} vectors for {len(actions)} vector_actions")
+        _check_count(vectors, actions)
         made_for, ahead = _made_for(document), _look_ahead(document)
     except KeyError as error:
-        raise InputError(f"damaged policy file: it has no {error}", place=place) from None
+        raise InputError(f"damaged policy file: {error} is missing", place=place) from None
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"damaged policy file: {error}", place=place) from None
     try:
@@ -255,19 +259,26 @@ def _document(content: bytes, place: str, size: int) -> dict[str, Any]:
             document = json.loads(content)
     except json.JSONDecodeError as error:
         raise InputError(
-            f"not JSON: {error.msg}", place=place, line=error.lineno, column=error.colno
+            f"the policy file is not JSON: {error.msg}",
+            place=place,
+            line=error.lineno,
+            column=error.colno,
         ) from None
     except UnicodeDecodeError:
-        raise InputError("not a policy file of rpsr", place=place) from None
+        raise InputError(_FOREIGN, place=place) from None
     except (ValueError, RecursionError):  # numbers of thousands of digits, thousands of brackets
-        message = "not a policy file of rpsr: a number is too long or lists are nested too deeply"
+        message = f"{_FOREIGN}: a number is too long, or lists are nested too deeply"
         raise InputError(message, place=place) from None
     if not isinstance(document, dict) or document.get("format") != NATIVE_POLICY:
-        raise InputError("not a policy file of rpsr", place=place)
+        raise InputError(_FOREIGN, place=place)
     read, known = document.get("format_version"), (FORMAT_VERSION, WITH_ARRAYS)
     if read not in known:
         expected = " or ".join(map(str, known))
-        raise InputError(f"format version {read}, expected {expected}", place=place)
+        raise InputError(
+            f"format_version: read {read}, expected {expected}; another version of rpsr wrote "
+            "the file",
+            place=place,
+        )
     return document
 
 
@@ -295,22 +306,24 @@ def _unpack_nodes(
     rows = [[-1 if s is None else _index(s) for s in row] for row in document["successors"]]
     for row in rows:
         if len(row) != seen[1]:
-            raise ValueError(f"successors: read {len(row)}, expected one of {seen[1]} observations")
+            raise ValueError(
+                f"successors: read a row of {len(row)} numbers, expected {seen[1]}, one for each "
+                "observation"
+            )
     successors = np.array(rows, dtype=np.int64).reshape(len(rows), seen[1])
     return _actions(document["node_actions"], model), successors[:, seen[0]]
 
 
 def _index(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"read {value!r}, expected an index, 0 or greater")
+        raise ValueError(f"read {value!r}, expected an index, a whole number from 0")
     return value
 
 
 def _vectors(document: dict[str, Any], model: LinearModel, size: int) -> StoredVectors:
     vectors = read_vectors(document["vectors"], size)
     actions, made_for = _actions(document["vector_actions"], model), _made_for(document)
-    if len(vectors) != len(actions):
-        raise ValueError(f"read {len(vectors)} vectors for {len(actions)} vector_actions")
+    _check_count(vectors, actions)
     beliefs = model.domain.beliefs and vectors.shape[1] == model.dimension
     if isinstance(vectors, PartialVectors) and not beliefs:
         vectors = vectors.dense()
@@ -318,8 +331,8 @@ def _vectors(document: dict[str, Any], model: LinearModel, size: int) -> StoredV
         if not isinstance(vectors, PartialVectors):
             vectors = from_beliefs(model, vectors)
     elif made_for["kind"] != model.kind or vectors.shape[1] != model.dimension:
-        other = f"a {made_for['kind']} of dimension {vectors.shape[1]}"
-        raise ValueError(f"made for {other}, this is {model}")
+        other = f"for a {made_for['kind']} model of dimension {vectors.shape[1]}"
+        raise ValueError(f"read vectors {other}, expected vectors for {model}")
     epsilon = document["epsilon"]
     stored = None if epsilon is None else float(epsilon)
     if stored is not None and not 0 <= stored < np.inf:
@@ -340,11 +353,19 @@ def unconnected(
     return ValueFunction(vectors, actions, successors)
 
 
+def _check_count(vectors: Floats | PartialVectors, actions: Ints) -> None:
+    if len(vectors) != len(actions):
+        raise ValueError(
+            f"vector_actions: read {len(actions)} actions, expected one for each of "
+            f"{counted(len(vectors), 'vector')}"
+        )
+
+
 def _made_for(document: dict[str, Any]) -> dict[str, Any]:
     """The description of the model that a file was made for; its kind is text."""
     made_for = document["model"]
     if not isinstance(made_for, dict) or not isinstance(made_for["kind"], str):
-        raise ValueError("model: expected a description with the model's kind")
+        raise ValueError("model: expected an object whose `kind` is text")
     return made_for
 
 
@@ -359,7 +380,7 @@ def _actions(names: list[str], model: LinearModel) -> Ints:
     position = {name: i for i, name in enumerate(model.actions)}
     for name in names:
         if name not in position:
-            raise ValueError(f"action {name!r} is not among the declared actions")
+            raise ValueError(f"{name!r} is not an action of the model")
     return np.array([position[name] for name in names], dtype=np.int64)
 
 

@@ -53,7 +53,9 @@ def save_policy(
         policy, model = extract_controller(policy), policy.model
     policy, own = _storable(policy)
     if model is None and own is None:
-        raise InputError(f"model: missing; {policy} does not say which model it is for")
+        raise InputError(
+            f"model: missing; {policy} does not contain its model, so pass it as `model`"
+        )
     linear = as_linear(own if model is None else model)
     if isinstance(policy, StoredVectors):
         size = policy.value_function.held.shape[1]
@@ -74,8 +76,9 @@ def save_policy(
             check_holds_trees(name)
         case "pg", StoredVectors():
             raise InputError(
-                f"a .pg file cannot store a {policy.title()}, which does not say which vector "
-                f"follows which; write the .pg file when planning: `rpsr solve ... -o {name}`",
+                f"a .pg file cannot store a {policy.title()}, which does not contain the vector "
+                "that follows each observation; write the .pg file when planning: "
+                f"`rpsr solve ... -o {name}`",
                 place=name,
             )
         case form, _:
@@ -127,7 +130,9 @@ def _storable(policy: Any) -> tuple[Stored, LinearModel | None]:
         case FiniteStateController() | PolicyTree():
             return policy, None
         case _:
-            raise wrong_type(policy, "policy", "a plan, a controller, a tree or its policy")
+            raise wrong_type(
+                policy, "policy", "a plan, a controller, a policy tree, or the policy of one"
+            )
 
 
 def load_policy(path: str | Path, model: POMDP | LinearModel) -> Stored:

@@ -38,7 +38,10 @@ def layout(model: LinearModel) -> Ints:
         return np.arange(n_states, dtype=np.int64)[None, :]
     space = Space(variables)
     if space.size != n_states:
-        raise InputError(f"the variables have {space.size} joint values, expected {n_states}")
+        raise InputError(
+            f"the state variables of the model have {space.size} joint values, expected "
+            f"{n_states}, the number of its states"
+        )
     states = np.arange(n_states, dtype=np.int64)
     x = space.part(states, [i for i, v in enumerate(variables) if v.observed])
     y = space.part(states, [i for i, v in enumerate(variables) if not v.observed])
@@ -137,7 +140,7 @@ def _vector(document: Document, element: Element, length: int) -> Floats:
         return vector
     words = element.words()
     if len(words) != length:
-        raise document.error(element, f"read {len(words)} numbers, expected {length}")
+        raise document.error(element, f"read {len(words)} numbers, expected {length} per vector")
     for i in range(length):
         vector[i] = _coefficient(document, element, words, i)
     return vector
@@ -149,7 +152,8 @@ def _coefficient(document: Document, element: Element, words: list[str], at: int
     except ValueError:
         value = float("nan")
     if not abs(value) <= LARGEST_VALUE:
-        raise document.error(element, f"read {quoted(words[at])}, expected a number", at)
+        limits = f"from {-LARGEST_VALUE:.0e} to {LARGEST_VALUE:.0e}"
+        raise document.error(element, f"read {quoted(words[at])}, expected a number {limits}", at)
     return value
 
 

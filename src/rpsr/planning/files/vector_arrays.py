@@ -65,7 +65,7 @@ def read_vectors(stored: Any, size: int) -> Floats | PartialVectors:
     if not isinstance(stored, dict):
         vectors = np.array(stored, dtype=np.float64)
         if vectors.ndim != 2 or vectors.size == 0:
-            raise ValueError(f"vectors of shape {vectors.shape}")
+            raise ValueError(f"vectors: read shape {vectors.shape}, expected one row per vector")
         return _finite(vectors)
     entries: dict[str, Any] = stored
     shape = _shape(entries["shape"])
@@ -87,8 +87,10 @@ def _partial(shape: list[int], arrays: list[NDArray[Any]], elsewhere: Any) -> Pa
     if len(first) != shape[0] + 1 or (np.diff(first) < 0).any():
         raise ValueError(f"first: expected {shape[0] + 1} numbers that do not decrease")
     if not (first[0] == 0 and first[-1] == len(state) == len(value)):
-        read = f"{len(state)} states and {len(value)} values"
-        raise ValueError(f"read {read}, expected as many as first states, {first[-1]}")
+        raise ValueError(
+            f"state, value: read {len(state)} and {len(value)} numbers; expected `first` to begin "
+            f"with 0 and to end with both counts, read {first[0]} and {first[-1]}"
+        )
     if len(state) and not 0 <= state.min() <= state.max() < shape[1]:
         raise ValueError(f"state: expected numbers from 0 to {shape[1] - 1}")
     if not isinstance(elsewhere, float | int):
@@ -99,7 +101,7 @@ def _partial(shape: list[int], arrays: list[NDArray[Any]], elsewhere: Any) -> Pa
 
 def _finite(values: Floats) -> Floats:
     if not (np.abs(values) <= LARGEST_VALUE).all():
-        raise ValueError(f"a coefficient is not a number or beyond ±{LARGEST_VALUE:.0e}")
+        raise ValueError(f"vectors: expected numbers up to ±{LARGEST_VALUE:.0e}")
     return values
 
 
@@ -118,7 +120,7 @@ def _stated(name: str, entry: Any) -> int:
     if isinstance(entry, np.ndarray):
         return entry.nbytes  # pyright: ignore[reportUnknownMemberType]
     if not isinstance(entry, dict) or entry["type"] not in _TYPES or not _count(entry["length"]):
-        raise ValueError(f"{name}: expected an array with type, length and deflated")
+        raise ValueError(f"{name}: expected an object with the keys type, length and deflated")
     return np.dtype(entry["type"]).itemsize * entry["length"]
 
 
@@ -129,7 +131,8 @@ def _array(name: str, entry: Any, index: bool) -> NDArray[Any]:
         entry = np.frombuffer(content, entry["type"])
     array: NDArray[Any] = entry
     if (array.dtype.kind == "i") != index or array.ndim != 1:
-        raise ValueError(f"{name}: read {array.dtype} of shape {array.shape}, expected another")
+        expected = f"a list of {'whole numbers' if index else 'numbers'}"
+        raise ValueError(f"{name}: read {array.dtype} of shape {array.shape}, expected {expected}")
     return array.astype(np.int64 if index else np.float64)
 
 
@@ -142,5 +145,5 @@ def _inflated(name: str, text: Any, stated: int) -> bytes:
     except (ValueError, zlib.error) as error:
         raise ValueError(f"{name}: not the base64 text of compressed numbers: {error}") from None
     if len(content) != stated or not unpacking.eof:
-        raise ValueError(f"{name}: it does not unpack to the {stated:,} bytes that it states")
+        raise ValueError(f"{name}: the data do not unpack to the stated {stated:,} bytes")
     return content

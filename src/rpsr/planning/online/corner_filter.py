@@ -42,7 +42,7 @@ class CornerFilter:
             action, observation = recent[-1]
             raise ImpossibleObservation(
                 f"observation {model.observations[observation]!r} cannot follow action "
-                f"{model.actions[action]!r} here: its probability is {chance:.3g}"
+                f"{model.actions[action]!r} in the current state: its probability is {chance:.3g}"
             )
         again = self.start
         for interaction in recent[-REPLAY:]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 from rpsr.errors import InputError
@@ -38,4 +39,7 @@ def plan_online(
         wrong = [name for name in options if f"'{name}'" in str(error)]
         if not wrong:
             raise
-        raise InputError(f"{policy.__name__} has no option {wrong[0]!r}") from None
+        known = ", ".join(list(signature(policy).parameters)[1:])
+        raise InputError(
+            f"{policy.__name__} has no option {wrong[0]!r}; choose from {known}"
+        ) from None

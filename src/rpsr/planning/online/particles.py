@@ -59,7 +59,9 @@ class ParticlePolicy(Shown, Policy):
             raise wrong_type(simulator, "simulator", members)
         penalty = real(regularization)
         if penalty is None or not 0 <= penalty < np.inf:
-            raise InputError(f"regularization: read {regularization!r}, expected at least 0")
+            raise InputError(
+                f"regularization: read {regularization!r}, expected a finite number from 0"
+            )
         self.effort = Effort.of(seconds, trials)
         self.simulator, self._batches = simulator, Batches(simulator)
         self.particles = whole("particles", particles, 1)
@@ -142,8 +144,8 @@ class ParticlePolicy(Shown, Policy):
             seen = observation if names is None else names[observation]
             raise ImpossibleObservation(
                 f"none of {self.particles} particles gave observation {seen!r} after action "
-                f"{self._batches.actions[action]!r}: take more particles, or give the simulator "
-                "`perturb`"
+                f"{self._batches.actions[action]!r}; use more particles (option `particles`), or "
+                "give the simulator a method `perturb(state, rng)` that returns a nearby state"
             )
         agreeing = np.concatenate(kept)[: self.particles]
         if 0 < count < self.particles:

@@ -212,7 +212,8 @@ class OnlinePolicy(Shown, Policy):
     def facts(self) -> list[tuple[str, str]]:
         """The model and the bounds at the current state."""
         lower, upper = self.bounds
-        return [("model", self.model.title()), ("bounds here", f"{lower:.6g} to {upper:.6g}")]
+        bounds = f"{lower:.6g} to {upper:.6g}"
+        return [("model", self.model.title()), ("bounds at this state", bounds)]
 
 
 def _vectors(plan: Any, model: LinearModel) -> ValueFunction:
@@ -221,10 +222,10 @@ def _vectors(plan: Any, model: LinearModel) -> ValueFunction:
         raise wrong_type(plan, "plan", "a plan of rpsr.solve", "rpsr.solve makes plans")
     same = (plan.model.kind, plan.model.actions, plan.model.observations, plan.model.dimension)
     if same != (model.kind, model.actions, model.observations, model.dimension):
-        raise InputError(f"plan: read one for {plan.model}, expected one for {model}")
+        raise InputError(f"plan: read a plan for {plan.model}, expected a plan for {model}")
     if plan.horizon is not None or plan.undiscounted or plan.successors.min() < 0:
         raise InputError(
-            f"plan: the plan of {plan.planner} has no controller for an infinite horizon with a "
-            "discount; give one of sarsop, hsvi, vi or auto"
+            f"plan: read a plan of {plan.planner} that contains no controller for an infinite "
+            "horizon with a discount; give a plan of sarsop, hsvi, vi or auto"
         )
     return plan.value_function

@@ -85,7 +85,7 @@ class Batches:
             raise InputError(f"simulator: read batched {self.batched!r}, expected True or False")
         self.actions = _names(simulator.actions, "actions")
         if not self.actions:
-            raise InputError("simulator: expected at least one action")
+            raise InputError("simulator: read no actions, expected at least one")
         discount = real(simulator.discount)
         if discount is None or not 0 < discount < 1:
             raise InputError(
@@ -110,11 +110,14 @@ class Batches:
             least, most = map(float, given)
         except (TypeError, ValueError):
             raise InputError(
-                "simulator: expected `upper(state)`, an upper bound on its optimal value, or "
-                "`reward_range`, the lowest and the highest reward"
+                "simulator: expected a method `upper(state)`, an upper bound on the state's "
+                "optimal value, or an attribute `reward_range`, the lowest and the highest reward"
             ) from None
         if not -np.inf < least <= most < np.inf:
-            raise InputError(f"simulator: read reward_range {(least, most)}, expected lowest first")
+            raise InputError(
+                f"simulator: read reward_range {(least, most)}, expected two finite numbers, the "
+                "lowest first"
+            )
         self._rewards = least, most
         # An episode may end before the next reward, which then counts as 0.
         ahead = 1 / (1 - self.discount)
@@ -146,11 +149,11 @@ class Batches:
         try:
             return getattr(self.simulator, verb)(*arguments)
         except (TypeError, ValueError, IndexError) as error:
-            way = "all states at once, as rows of an array" if self.batched else "one state"
+            way = "all states at once, as rows of an array" if self.batched else "one state at once"
             reason = " ".join(str(error).split())
             raise ModelError(
-                f"simulator: `{verb}` failed: {reason}; with `batched = {bool(self.batched)}` it "
-                f"is called for {way}"
+                f"simulator: `{verb}` failed: {reason}; `batched` is {bool(self.batched)}, so "
+                f"that `{verb}` is called with {way}"
             ) from error
 
     def _check_rewards(self, rewards: Floats) -> None:
@@ -161,8 +164,8 @@ class Batches:
         outside = rewards[(rewards < least - slack) | (rewards > most + slack)]
         if len(outside):
             raise ModelError(
-                f"simulator: `step` gave reward {outside[0]:g}, expected one in reward_range, "
-                f"{least:g} to {most:g}"
+                f"simulator: `step` gave reward {outside[0]:g}, expected a reward in "
+                f"reward_range, {least:g} to {most:g}"
             )
 
     def _named(self, seen: Any) -> Any:
@@ -176,8 +179,8 @@ class Batches:
             wrong = [value for value in seen.tolist() if value not in indices]
         if wrong:
             raise ModelError(
-                f"simulator: `step` gave observation {wrong[0]!r}, expected an index of its "
-                f"observations, 0 to {len(indices) - 1}"
+                f"simulator: `step` gave observation {wrong[0]!r}, expected an index into the "
+                f"simulator's `observations`, 0 to {len(indices) - 1}"
             )
         return seen
 
@@ -254,7 +257,7 @@ def _names(given: Any, what: str) -> tuple[str, ...]:
     seen = set[str]()
     for name in names:
         if repr(name) in seen:
-            raise InputError(f"simulator: read {what} with {name!r} twice, expected it once")
+            raise InputError(f"simulator: read {name!r} twice in {what}, expected it once")
         seen.add(repr(name))
     return names
 
@@ -296,7 +299,7 @@ def _numbers(given: Any, count: int | None, verb: str, what: str) -> Floats:
 
 
 def _ended(given: Any, count: int) -> Bools:
-    message = "simulator: `step` gave a wrong `done`; expected one truth value per state"
+    message = "simulator: `step` gave `done` in a wrong shape, expected one bool per state"
     values = _array(given, message)
     if values.shape != (count,):
         raise ModelError(message)
@@ -310,7 +313,10 @@ def _ended(given: Any, count: int) -> Bools:
 
 def _seen(given: Any, count: int) -> Any:
     """Observations (B,), of integers or other values that can be hashed."""
-    message = f"simulator: `step` returned wrong observations; expected each to be {HASHABLE}"
+    message = (
+        "simulator: `step` gave wrong observations, expected one per state, each of them "
+        f"{HASHABLE}"
+    )
     values = _array(given, message)
     if values.shape != (count,):
         raise ModelError(message)

@@ -131,8 +131,9 @@ class Reachable(BasePlanner):
             elif not exact:
                 why = "floats cannot tell whether reachable states repeat"
             raise ModelError(
-                f"{model.name}: a policy may stay indefinitely, and {why}: plan with sarsop or "
-                "hsvi, or give a horizon or a discount below 1"
+                f"{model.name}: a task without a discount that a policy may continue indefinitely "
+                f"needs all reachable beliefs, but {why}; plan with sarsop or hsvi, or give a "
+                "horizon or a discount below 1"
             ) from None
 
     def planned_exactly(self, run: Run, graph: ExactBeliefGraph) -> Solution:
@@ -188,8 +189,8 @@ class Reachable(BasePlanner):
                 cost = f"up to {gap:.2g}, more than epsilon {allowed:g} allows"
                 advice = "a larger epsilon, or planner vi"
             raise ModelError(
-                f"{model.name}: the planner merged nearly equal reachable states into {size}. This "
-                f"may change the value by {cost}: use {advice}"
+                f"{model.name}: the planner merged nearly equal reachable states and kept {size}. "
+                f"Merging may change the value by {cost}; use {advice}"
             )
         return run.solution(
             stopped or _status(close, steps),

@@ -246,7 +246,7 @@ def not_closed(
         reached = f"{memory_limit} bytes"
     return ModelError(
         f"exploring the reachable states of {model.name} did not end within {reached} and "
-        f"{level} steps: use a planner that does not enumerate them"
+        f"{level} steps: use a planner that does not enumerate reachable states"
     )
 
 

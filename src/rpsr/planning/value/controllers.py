@@ -56,16 +56,24 @@ class FiniteStateController(Shown):
 
     def __post_init__(self) -> None:
         n_nodes, n_observations = len(self.actions), len(self.observation_names)
-        if self.successors.shape != (n_nodes, n_observations) or n_nodes == 0:
+        if n_nodes == 0:
+            raise InputError("actions: read no nodes, expected at least one")
+        if self.successors.shape != (n_nodes, n_observations):
             expected = (n_nodes, n_observations)
-            raise InputError(f"successors: read shape {self.successors.shape}, expected {expected}")
+            raise InputError(
+                f"successors: read shape {self.successors.shape}, expected (nodes, observations), "
+                f"{expected}"
+            )
         for what, numbers, low, high in (
             ("actions", self.actions, 0, len(self.action_names)),
             ("successors", self.successors, -1, n_nodes),
             ("first", np.array([self.first]), 0, n_nodes),
         ):
             if numbers.min() < low or numbers.max() >= high:
-                raise InputError(f"{what}: expected numbers from {low} to {high - 1}")
+                raise InputError(
+                    f"{what}: read numbers from {numbers.min()} to {numbers.max()}, expected "
+                    f"numbers from {low} to {high - 1}"
+                )
 
     def __len__(self) -> int:
         return len(self.actions)
@@ -166,7 +174,10 @@ class FiniteStateController(Shown):
             ("observations", self.observation_names, model.observations),
         ):
             if mine != theirs:
-                raise ModelError(f"the controller's {kind} are {mine}, the model's are {theirs}")
+                raise ModelError(
+                    f"the controller has the {kind} {', '.join(mine)}, expected those of the "
+                    f"model, in its order: {', '.join(theirs)}"
+                )
 
 
 class ControllerPolicy(Shown, Policy):
@@ -196,8 +207,8 @@ class ControllerPolicy(Shown, Policy):
         if taken != self.act():
             names = controller.action_names
             raise ModelError(
-                f"the controller chose {names[self.act()]!r}, update received {names[taken]!r}: "
-                "a controller has successors for its own actions only"
+                f"the controller chose action {names[self.act()]!r}, but `update` received action "
+                f"{names[taken]!r}; a controller can follow only its own actions"
             )
         seen = observed(controller.observation_names, observation)
         self._node = controller.after(self._node, seen)
@@ -224,7 +235,7 @@ def extract_controller(solution: Solution) -> FiniteStateController:
     """
     given: Any = solution
     if not isinstance(given, Solution):
-        raise wrong_type(given, "solution", "a plan")
+        raise wrong_type(given, "solution", "a plan, as `solve` returns it")
     model = solution.model
     if solution.horizon is not None:
         raise ModelError("a plan for a finite horizon is a policy tree, not a controller")

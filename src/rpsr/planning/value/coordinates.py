@@ -36,7 +36,7 @@ def from_beliefs(
     model = as_linear(model)
     n_corners = model.domain.size
     if values.ndim != 2 or values.shape[1] != n_corners:
-        raise InputError(f"values: read shape {values.shape}, expected (K, {n_corners})")
+        raise InputError(f"values: read shape {values.shape}, expected (vectors, {n_corners})")
     vectors = model.domain.from_corners(values)
     off = float(np.abs(to_beliefs(model, vectors) - values).max(initial=0.0))
     scale = float(np.abs(values).max(initial=0.0))

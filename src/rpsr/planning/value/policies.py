@@ -98,14 +98,17 @@ class AlphaPolicy(Shown, Policy):
         ties: bool = False,
     ) -> None:
         if vectors.ndim != 2 or vectors.shape[1] != model.dimension or len(vectors) == 0:
-            expected = f"(K, {model.dimension})"
+            expected = f"(vectors, {model.dimension})"
             raise InputError(f"vectors: read shape {vectors.shape}, expected {expected}")
         if actions is not None:
             if actions.shape != (len(vectors),):
                 expected = f"one for each of {len(vectors)} vectors"
                 raise InputError(f"actions: read shape {actions.shape}, expected {expected}")
             if actions.min() < 0 or actions.max() >= len(model.actions):
-                raise InputError(f"actions: expected numbers from 0 to {len(model.actions) - 1}")
+                raise InputError(
+                    f"actions: read numbers from {actions.min()} to {actions.max()}, expected "
+                    f"indices of actions, 0 to {len(model.actions) - 1}"
+                )
         self.model = model
         self.vectors = vectors
         self.epsilon = epsilon
@@ -190,7 +193,9 @@ class StagedPolicy(Shown, Policy):
     def of(solution: Solution) -> StagedPolicy:
         """The policy of a solution for a finite horizon."""
         if not solution.stages:
-            raise ModelError(f"the solution of {solution.planner} has no per-step value functions")
+            raise ModelError(
+                f"the plan of {solution.planner} has no value function per step; plan for a horizon"
+            )
         return StagedPolicy(solution.model, tuple(stage.vectors for stage in solution.stages))
 
     @property
@@ -232,7 +237,7 @@ class StagedPolicy(Shown, Policy):
 
 def _situation(model: POMDP | LinearModel, action: int | None) -> list[tuple[str, str]]:
     """The model of a policy and its next action."""
-    chosen = "none: its horizon is over" if action is None else model.actions[action]
+    chosen = "none: the horizon is over" if action is None else model.actions[action]
     return [("model", model.title()), ("next action", chosen)]
 
 

@@ -49,8 +49,8 @@ def sums_to_the_end(model: LinearModel, probabilities: Floats, successors: Ints)
             values[where] = factorised(sp.csr_array(chain[where][:, where]), rewards[where])
         except RuntimeError:  # the probability of leaving is lost in rounding
             raise ModelError(
-                f"{model.name}: the policy takes too many steps: its sum of rewards cannot be "
-                "computed in floats; give a number of steps or a discount below 1"
+                f"{model.name}: the policy takes too many steps to end the task, so its sum of "
+                "rewards cannot be computed in floats; give a number of steps or a discount below 1"
             ) from None
     return values.reshape(len(probabilities), model.dimension)
 

@@ -43,11 +43,18 @@ class PolicyTree(Shown):
         below = 0
         for steps, (actions, successors) in enumerate(self.layers, 1):
             expected = (len(actions), len(self.observation_names))
-            if len(actions) == 0 or successors.shape != expected:
-                raise InputError(f"layer {steps}: read {successors.shape}, expected {expected}")
+            if len(actions) == 0:
+                raise InputError(f"layer {steps}: read no trees, expected at least one")
+            if successors.shape != expected:
+                raise InputError(
+                    f"layer {steps}: successors: read shape {successors.shape}, expected (trees, "
+                    f"observations), {expected}"
+                )
             sound = actions.min() >= 0 and actions.max() < len(self.action_names)
             if not sound or (steps > 1 and successors.max() >= below) or successors.min() < -1:
-                raise InputError(f"layer {steps}: an action or a subtree does not exist")
+                raise InputError(
+                    f"layer {steps}: expected indices of actions, and of trees in the layer before"
+                )
             below = len(actions)
         if not 0 <= self.root < below:
             raise InputError(
@@ -59,7 +66,9 @@ class PolicyTree(Shown):
     def of(solution: Solution) -> PolicyTree:
         """The best tree at the start; among ties, the one with the lowest action."""
         if not solution.stages:
-            raise ModelError(f"the solution of {solution.planner} has no policy trees")
+            raise ModelError(
+                f"the plan of {solution.planner} has no policy trees; plan for a horizon"
+            )
         model = solution.model
         actions, values = solution.stages[-1].actions, solution.stages[-1].vectors @ model.start
         tied = np.flatnonzero(values == values.max())
@@ -160,8 +169,8 @@ class TreePolicy(Shown, Policy):
         taken = index_of(names, action, "action")
         if self._left and taken != self.act():
             raise ModelError(
-                f"the tree chose {names[self.act()]!r}, update received {names[taken]!r}: "
-                "a tree has subtrees for its own actions only"
+                f"the tree chose action {names[self.act()]!r}, but `update` received action "
+                f"{names[taken]!r}; a tree can follow only its own actions"
             )
         seen = observed(self.tree.observation_names, observation)
         if self._left > 1:
@@ -174,6 +183,6 @@ class TreePolicy(Shown, Policy):
 
     def facts(self) -> list[tuple[str, str]]:
         """The next action and the steps left."""
-        over = "none: its horizon is over"
+        over = "none: the horizon is over"
         action = self.tree.action_names[self.act()] if self._left else over
         return [("next action", action), ("steps left", str(self._left))]

@@ -97,7 +97,7 @@ def certified_core(
     model is known only in floats.
     """
     if not pomdp.exact:
-        raise pomdp.inexact("nothing about it can be certified")
+        raise pomdp.inexact("its rank cannot be certified")
     rng = np.random.default_rng(seed)
     models = reductions(pomdp, rng)
     for starts in count(1):
@@ -245,7 +245,8 @@ def _prove_by_agreement(
         if len(primes) == _MOST_PRIMES:
             name = attempt.model.pomdp.name
             raise ModelError(
-                f"{name}: the denominators are too large to certify the rank; decide it in floats"
+                f"{name}: the denominators of probabilities and rewards are too large to certify "
+                "the rank; decide it in floats (--float; exact=False in Python)"
             )
         deadline.begin("certifying the rank")
         other = _attempt(next(models), rng, search, rewards=rewards)
