@@ -68,7 +68,9 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
     assert re.findall("<h2.*?>(.*?)</h2>", text) == titles
     out = capsys.readouterr().out
     assert re.search(r"^rank +5 *$", out, re.MULTILINE)
-    (error,) = re.findall(r"^rewards +RMSE (\S+) \(predicting", out, re.MULTILINE)
+    (error,) = re.findall(
+        r"^rewards +held-out RMSE (\S+) \(of always predicting", out, re.MULTILINE
+    )
     assert error in text  # the page and the terminal say the same
     times = Counter(
         name for line in log.read_text().splitlines() for name in json.loads(line)["observations"]
@@ -228,7 +230,7 @@ def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
     assert main([*words, "--ensemble", "2"]) == 1
     assert "--plan" in capsys.readouterr().err
     assert main([*words, "--plan", str(tmp_path / "p.alpha")]) == 1
-    assert "native policy file" in capsys.readouterr().err
+    assert "expected a name ending in .json: other formats" in capsys.readouterr().err
     for option in ("--plan", "--report"):
         assert main([*words, option, str(tmp_path / "nowhere" / "file.html")]) == 1
         assert "the folder does not exist" in capsys.readouterr().err
@@ -251,9 +253,9 @@ def test_no_file_is_written_over_another(log, say):
             "./m.rpsr: is already an output of this command, expected another file",
         ),
         (["--plan", "logs/log.jsonl"], "logs/log.jsonl: has the suffix of a log"),
-        (["--plan", "p.xyz"], "p.xyz: expected a name ending in .json"),
-        (["--plan", "p.policy"], "p.policy: expected a native policy file, .json"),
-        (["--plan", "p.pg.gz"], "p.pg.gz: expected a native policy file, .json"),
+        (["--plan", "p.xyz"], "p.xyz: expected the name of a policy file"),
+        (["--plan", "p.policy"], "p.policy: expected a name ending in .json"),
+        (["--plan", "p.pg.gz"], "p.pg.gz: expected a name ending in .json"),
         (["--plan", "p.html", "--report", "p.html"], "p.html: is already an output"),
         (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
         (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),
@@ -300,7 +302,7 @@ def test_a_rare_action_and_what_decided_the_rank_are_reported_everywhere(log, sa
     code, out, error = say("learn", *words, "--report", "p.html")
     page = Path("p.html").read_text()
     assert code == 0
-    said = "1 of 3 actions (jump) was rarely tried: for planning, their rewards are replaced by a "
+    said = "1 of 3 actions (jump) was rarely tried: for planning, their rewards are mixed with a "
     assert said in error
     assert said in page
     text = " ".join(out.split())  # a narrow terminal folds it

@@ -170,7 +170,7 @@ def test_what_is_not_drawn_has_a_reason(say, monkeypatch):
     assert "The value function is not drawn: " in text
     for name in ("POMDP", "PSR", "R-PSR"):
         assert f"The graph of the policy found on the {name} is not drawn: " in text
-    assert "Earns: left out where" in text
+    assert "Earns: empty if the policy" in text
 
 
 def test_curves_and_repeated_graphs_are_explained(say):
