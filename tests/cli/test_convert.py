@@ -84,9 +84,9 @@ def test_a_controller_becomes_a_value_function(succeed):
     [
         (
             ("t.alpha", "t.policy"),
-            "t.alpha: is a policy; --for MODEL names the model it was made for",
+            "t.alpha: is a policy: add --for MODEL, the model that it was made for",
         ),
-        (("tree.json", "t.csv"), "tree.json: is a policy; --for MODEL names the model"),
+        (("tree.json", "t.csv"), "tree.json: is a policy: add --for MODEL, the model"),
         (("tree.json", "t.csv", "--for", "tiger"), "t.csv: has the suffix of a log"),
         (
             ("t.alpha", "t.pg", "--for", "tiger"),
@@ -95,8 +95,14 @@ def test_a_controller_becomes_a_value_function(succeed):
             "`rpsr solve ... -o t.pg`",
         ),
         (("t.alpha", "t.pomdp", "--for", "tiger"), "has the suffix of a model"),
-        (("t.alpha", "t.xyz", "--for", "tiger"), "t.xyz: expected a name ending in .json, .npz"),
-        (("t.alpha", "t.policy", "--for", "tiger", "--plain-names"), "--plain-names is for models"),
+        (
+            ("t.alpha", "t.xyz", "--for", "tiger"),
+            "t.xyz: expected the name of a policy file, which ends in .json, .npz",
+        ),
+        (
+            ("t.alpha", "t.policy", "--for", "tiger", "--plain-names"),
+            "--plain-names is for models, not",
+        ),
         (("t.alpha", "t.policy", "--for", "paint"), "expected 4"),
         (("tree.json", "t.policy", "--for", "tiger"), "cannot store a finite-horizon plan"),
     ],
@@ -137,8 +143,8 @@ def test_a_policy_is_no_model_and_no_log(succeed, say):
 def test_the_help_names_all_that_can_be_converted(succeed):
     said = " ".join(succeed("convert", "--help").out.replace("│", " ").split())
     assert (
-        "A model (.pomdp, .pomdpx, .rpsr, a domain's name), a log (.jsonl, .csv, .parquet), or "
-        "with --for a policy (.json, .npz, .alpha, .pg, .policy)" in said
+        "A model (.pomdp, .pomdpx, .prism, .drn, .rpsr, a domain's name), a log (.jsonl, "
+        ".csv, .parquet), or with --for a policy (.json, .npz, .alpha, .pg, .policy)" in said
     )
     assert "--for STR The model (file or domain) that the policy was made for" in said
 

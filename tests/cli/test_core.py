@@ -77,19 +77,22 @@ def test_core_intents_of_load_unload_for_a_talk(succeed):
     out, err = succeed("core", "loadunload", "--model", "rpsr")
     assert err == ""
     lines = [line.split("  ") for line in out.splitlines()]
-    assert out.startswith("The R-PSR of loadunload: rank 9, 10 states\n")
+    assert out.startswith("The R-PSR of loadunload has rank 9; the POMDP has 10 states\n")
     for row in ("ε; ζ", "right travel, left loading; ζ"):
         assert any(row in [cell.strip() for cell in line] for line in lines)
     assert "0 0 0 1 0 0 0 0 0 0" in out
-    assert "condition number of U: 8.99" in out
+    assert "condition number of the outcome matrix: 8.99" in out
     assert "ε: the empty test" in " ".join(out.split())
-    assert "accurate; all are linear in this state, as in every R-PSR" in out
+    assert "accurate, as in every R-PSR: linear functions of its state" in out
     assert "wrong with probability at most" in out
 
 
 def test_a_psr_says_which_rewards_it_cannot_hold(succeed):
     out = succeed("core", "paint").out
-    assert "not accurate; no linear function of this state gives the rewards of ship, reject" in out
+    assert (
+        "not accurate; no linear function of the PSR's state gives the rewards of ship, reject"
+        in out
+    )
     assert "rewards: accurate" in succeed("core", "tiger").out
     assert "rank: certain, by exact arithmetic" in succeed("core", "tiger").out
     assert "rank: decided in floats" in succeed("core", "tiger", "--float").out

@@ -66,7 +66,7 @@ def test_a_model_of_one_kind_is_not_silently_written_as_another(fails):
     save(build("tiger").belief_model(), "belief.rpsr")
     code, line = fails("convert", "belief.rpsr", "t.rpsr", "--model", "pomdp")
     assert code == 1
-    assert line == "belief.rpsr: a belief model cannot become a pomdp model"
+    assert line == "belief.rpsr: holds a belief model, expected a POMDP to make a pomdp model"
 
 
 # ---- 2: usage
@@ -108,7 +108,7 @@ def test_usage(fails, words, message):
 def test_what_is_kept_under_a_name_is_not_written_to_standard_output(fails, words, tmp_path):
     code, line = fails(*words, "-")
     assert code == 2
-    assert "read -, expected a name" in line
+    assert "read -, expected the name of a file" in line
     assert list(tmp_path.iterdir()) == []
 
 
@@ -142,7 +142,7 @@ def test_what_nobody_foresaw_is_told_in_one_line_too(fails, monkeypatch, error):
     monkeypatch.setattr("rpsr.sources.load", raising(error))
     code, line = fails("info", "tiger")
     assert code == 1
-    assert line == f"unexpected {type(error).__name__}: oh (--debug shows where)"
+    assert line == f"unexpected {type(error).__name__}: oh (--debug shows the traceback)"
 
 
 @pytest.mark.parametrize("error", [RpsrError("x"), ZeroDivisionError("x"), KeyboardInterrupt("x")])

@@ -68,7 +68,9 @@ def test_the_page_of_diagnostics_is_written(log, tmp_path, capsys):
     assert re.findall("<h2.*?>(.*?)</h2>", text) == titles
     out = capsys.readouterr().out
     assert re.search(r"^rank +5 *$", out, re.MULTILINE)
-    (error,) = re.findall(r"^rewards +RMSE (\S+) \(predicting", out, re.MULTILINE)
+    (error,) = re.findall(
+        r"^rewards +held-out RMSE (\S+) \(of always predicting", out, re.MULTILINE
+    )
     assert error in text  # the page and the terminal say the same
     times = Counter(
         name for line in log.read_text().splitlines() for name in json.loads(line)["observations"]
@@ -98,7 +100,11 @@ def test_a_state_for_the_end_is_reported(say):
     ends = {"actions": [0, 1], "observations": [0, 1], "rewards": [0, 1], "terminated": True}
     Path("log.jsonl").write_text("\n".join([json.dumps(ends)] * 20))
     out = say("learn", "log.jsonl", "-o", "m.rpsr", "--discount", "0.9", "--rank", "2")[1]
-    assert re.search(r"^rank +\d+: the fitted POMDP has 2 states and the end *$", out, re.MULTILINE)
+    assert re.search(
+        r"^rank +\d+: the fitted POMDP has 2 states and one for the end of the task *$",
+        out,
+        re.MULTILINE,
+    )
 
 
 def test_a_misspelt_name_is_reported(log, say):
@@ -196,8 +202,8 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys, monke
     text = page.read_text(encoding="utf-8")
     promise = f"about {document['promise']['value']:.4g}, discounted, over the whole task"
     verdict = text.index("Is a PSR enough? <strong>")
-    assert "as if tasks continued after the last logged step (" in text
-    assert "steps only, not comparable" in text
+    assert "assuming that tasks continue after the end of the logged episodes (" in text
+    assert "steps only, so not comparable" in text
     assert "by the log alone" not in text
     assert text.index(promise) < verdict < text.index("<nav") < text.index(">The best plan</h2>")
     assert main(["evaluate", "loadunload", "--policy", str(policy), "--episodes", "50"]) == 0
@@ -205,7 +211,9 @@ def test_a_plan_is_chosen_among_models_and_reported(log, tmp_path, capsys, monke
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "off-policy" in out
-    assert "as if tasks continued after the last logged step (" in " ".join(out.split())
+    assert "assuming that tasks continue after the end of the logged episodes (" in " ".join(
+        out.split()
+    )
     assert "returns, extended beyond the last rows" in out
     assert "best plan" in out
     chosen = next(row for row in document["promises"] if row["chosen"])
@@ -222,7 +230,7 @@ def test_work_that_could_not_be_kept_is_not_begun(log, tmp_path, capsys):
     assert main([*words, "--ensemble", "2"]) == 1
     assert "--plan" in capsys.readouterr().err
     assert main([*words, "--plan", str(tmp_path / "p.alpha")]) == 1
-    assert "native policy file" in capsys.readouterr().err
+    assert "expected a name ending in .json: other formats" in capsys.readouterr().err
     for option in ("--plan", "--report"):
         assert main([*words, option, str(tmp_path / "nowhere" / "file.html")]) == 1
         assert "the folder does not exist" in capsys.readouterr().err
@@ -236,12 +244,18 @@ def test_no_file_is_written_over_another(log, say):
         Path(name).write_bytes(log.read_bytes())
     words = ["data", "-o", "m.rpsr", "--discount", "0.9", "--estimator", "last-k"]
     for wrong, said in (
-        (["--plan", "logs/../data"], "logs/../data: is already an input, expected another file"),
-        (["--plan", "./m.rpsr"], "./m.rpsr: is already an output, expected another file"),
+        (
+            ["--plan", "logs/../data"],
+            "logs/../data: is already an input of this command, expected another file",
+        ),
+        (
+            ["--plan", "./m.rpsr"],
+            "./m.rpsr: is already an output of this command, expected another file",
+        ),
         (["--plan", "logs/log.jsonl"], "logs/log.jsonl: has the suffix of a log"),
-        (["--plan", "p.xyz"], "p.xyz: expected a name ending in .json"),
-        (["--plan", "p.policy"], "p.policy: expected a native policy file, .json"),
-        (["--plan", "p.pg.gz"], "p.pg.gz: expected a native policy file, .json"),
+        (["--plan", "p.xyz"], "p.xyz: expected the name of a policy file"),
+        (["--plan", "p.policy"], "p.policy: expected a name ending in .json"),
+        (["--plan", "p.pg.gz"], "p.pg.gz: expected a name ending in .json"),
         (["--plan", "p.html", "--report", "p.html"], "p.html: is already an output"),
         (["--report", "m.rpsr"], "m.rpsr: expected a name ending in .html or .htm"),
         (["--report", "page.pdf"], "page.pdf: expected a name ending in .html or .htm"),
@@ -261,8 +275,8 @@ def test_a_log_that_shows_no_alternatives_is_warned_of(tmp_path, capsys):
     path.write_text("".join(json.dumps(row) + "\n" for row in [episode] * 40 + [other] * 2))
     words = ["learn", str(path), "-o", str(tmp_path / "m.rpsr"), "--discount", "0.9"]
     assert main([*words, "--estimator", "last-k", "--report", str(page)]) == 0
-    assert "some action was never taken" in capsys.readouterr().err
-    assert "some action was never taken" in page.read_text(encoding="utf-8")
+    assert "at least one action was never taken" in capsys.readouterr().err
+    assert "at least one action was never taken" in page.read_text(encoding="utf-8")
     assert main([*words, "--estimator", "spectral", "--rank", "500"]) == 0
     assert "rank 500 was requested" in capsys.readouterr().err
 
@@ -288,7 +302,7 @@ def test_a_rare_action_and_what_decided_the_rank_are_reported_everywhere(log, sa
     code, out, error = say("learn", *words, "--report", "p.html")
     page = Path("p.html").read_text()
     assert code == 0
-    said = "1 of 3 actions (jump) was rarely tried: for planning, their rewards are replaced by a "
+    said = "1 of 3 actions (jump) was rarely tried: for planning, their rewards are mixed with a "
     assert said in error
     assert said in page
     text = " ".join(out.split())  # a narrow terminal folds it

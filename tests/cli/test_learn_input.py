@@ -20,17 +20,17 @@ from rpsr.cli.app import main
             1,
             "--discount: missing; give one, such as --discount 0.95",
         ),
-        (["-o", "m.rpsr", "--discount", "0.9", "--goal", "x"], 1, "without a discount was given"),
+        (["-o", "m.rpsr", "--discount", "0.9", "--goal", "x"], 1, "--discount: expected without"),
         (["-o", "m.rpsr", "--goal", "!x"], 1, "no observation is called 'x'"),
         (["-o", "m.rpsr", "--goal", "x"], 1, "goal: no observation is called 'x'; the names are"),
         (["-o", "m.rpsr", "--avoid", "x"], 1, "--avoid: expected with --goal"),
         (
             ["-o", "m.rpsr", "--goal", "x", "--plan", "p.json"],
             1,
-            "--plan: plans of a log are compared by discounted returns, and an objective such as "
-            "--goal has none",
+            "--plan compares plans by discounted returns, and --goal, --maximise and --minimise do "
+            "not discount",
         ),
-        (["-o", "m.rpsr", "--discount", "1", "--plan", "p.json"], 1, "and a discount of 1 has"),
+        (["-o", "m.rpsr", "--discount", "1", "--plan", "p.json"], 1, "and --discount is 1"),
         (
             ["-o", "m.rpsr", "--discount", "0.9", "--rank", "none"],
             2,
@@ -233,8 +233,8 @@ def test_an_empty_log_is_named(tmp_path, capsys):
     ("words", "said"),
     [
         (["--estimator", "em", "--behaviour", "logged"], "--behaviour does not apply to em, only"),
-        (["--estimator", "last-k", "--plan", "p.json", "--discount", "1"], "a discount of 1 has"),
-        (["--estimator", "last-k", "--plan", "p.json", "--goal", "x"], "--goal has none"),
+        (["--estimator", "last-k", "--plan", "p.json", "--discount", "1"], "and --discount is 1"),
+        (["--estimator", "last-k", "--plan", "p.json", "--goal", "x"], "do not discount"),
     ],
 )
 def test_wrong_parameters_are_refused_before_a_log_is_read(words, said, say, monkeypatch):

@@ -75,7 +75,8 @@ def test_a_limit_is_said_on_the_page(say):
     assert (code, out) == (3, "")
     assert err == (
         "rpsr: wrote page.html\n"
-        "rpsr: 4x3: planning on POMDP, PSR, R-PSR reached the time limit; the bounds hold\n"
+        "rpsr: 4x3: planning on POMDP, PSR, R-PSR was stopped early; the bounds hold, and a "
+        "longer --time-limit narrows them\n"
     )
     assert [row[1] for row in rows("Value at the start")[1:]] == ["time"] * 3
 
@@ -160,7 +161,7 @@ def test_a_task_without_a_discount_is_planned_where_its_sums_converge(say):
         assert float(by_model[model]["value"]) == pytest.approx(discounted, rel=1e-5)
     text = unspanned(unescape(PAGE.read_text(encoding="utf-8")))
     assert "PSR" not in by_model  # by its rewards, staying pays at every step
-    assert "Planning on the PSR is left out: " in text
+    assert "No plan was made on the PSR: " in text
     assert "rpsr report line4-2goals --discount 0.95 -o page.html" in text
     assert "Its state of 1 core test does not" in text
 
@@ -172,7 +173,7 @@ def test_what_is_not_drawn_has_a_reason(say, monkeypatch):
     assert "The value function is not drawn: " in text
     for name in ("POMDP", "PSR", "R-PSR"):
         assert f"The graph of the policy found on the {name} is not drawn: " in text
-    assert "Earns: left out where" in text
+    assert "Earns: empty if the policy" in text
 
 
 def test_curves_and_repeated_graphs_are_explained(say):
@@ -194,13 +195,13 @@ def test_a_condition_number_says_what_it_means(number, words):
 def test_what_cannot_be_planned_is_said(say, monkeypatch):
     assert say("report", "parr", "-o", "page.html", "--discount", "1")[0] == 0
     text = unspanned(PAGE.read_text(encoding="utf-8"))
-    assert "Planning is left out: " in text
+    assert "No plans were made: " in text
     assert "rpsr solve parr --horizon 20" in text
     monkeypatch.setattr("rpsr.report.planning_section.MOST_STATES", 1)
     monkeypatch.setattr("rpsr.report.stepper.LARGEST", 1)
     assert say("report", "tiger", "-o", "page.html")[0] == 0
     text = PAGE.read_text(encoding="utf-8")
-    assert "Planning is left out: the POMDP has 2 states" in text
+    assert "No plans were made: the POMDP has 2 states" in text
     assert "Stepping through tiger is left out" in text
 
 

@@ -253,7 +253,9 @@ def test_only_the_models_that_are_asked_for_are_built(succeed, say, monkeypatch)
     save(rpsr(build("tiger")), "m.rpsr")
     code, out, err = say("evaluate", "m.rpsr", "--model", "pomdp")
     assert (code, out) == (1, "")
-    assert err == "rpsr: m.rpsr: --model needs a POMDP: the file holds a rpsr model\n"
+    assert err == (
+        "rpsr: m.rpsr: --model needs a POMDP, and the file holds a rpsr model: leave out --model\n"
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no POSIX signals")
@@ -348,7 +350,7 @@ def test_what_has_no_vectors_cannot_look_ahead(say):
     Path("1.pg").write_text("0 1  0 0\n")
     code, out, err = say("evaluate", "tiger", "--policy", "1.pg", "--look-ahead")
     assert (code, out) == (1, "")
-    assert "1.pg: has no vectors for --look-ahead" in err
+    assert "1.pg: has no alpha vectors, which --look-ahead needs" in err
 
 
 def test_optimal_vectors_earn_the_same_both_ways(rows_of, succeed):

@@ -118,7 +118,9 @@ def test_the_first_upper_bound_is_named_with_its_value_and_seconds(say):
     assert 1.18 < first["value"] < 1.19 < 1.28 < beside["value"] < 1.30
     out = " ".join(say("solve", *words)[1].split())
     assert re.search(
-        r"first_upper_bound tighter informed, 1\.188 after [\d.e-]+ s \(fast informed 1\.289\)", out
+        r"first_upper_bound 1\.188 by the tighter informed bound, after [\d.e-]+ s "
+        r"\(others: 1\.289 by fast informed\)",
+        out,
     )
     other = say("solve", "tiger", "--planner", "vi")[1]
     assert "first_upper_bound" not in other
@@ -185,7 +187,7 @@ def test_a_native_model_is_planned_on_as_it_is(say):
     assert facts["value"] == pytest.approx(PARR, abs=1e-9)
     code, _, err = say("solve", "m.rpsr", "--planner", "reachable", "--model", "psr")
     assert code == 1
-    assert "m.rpsr: holds a rpsr model, expected a POMDP" in err
+    assert "m.rpsr: holds a rpsr model, expected a POMDP for --model psr" in err
 
 
 # ---- what it writes
@@ -248,12 +250,12 @@ def test_usage(say, words, message):
         (["-o", "c", "--checkpoint", "./c"], "c: is already an output"),
         (
             ["-o", "p.xyz"],
-            "p.xyz: expected a name ending in .json, .npz, .alpha, .pg, .policy for a",
+            "p.xyz: expected the name of a policy file, which ends in .json, .npz, .alpha",
         ),
-        (["-o", "p.xyz.gz"], "p.xyz.gz: expected a name ending in .json"),
-        (["-o", "p.html"], "p.html: has the suffix of a page, expected another one for a policy"),
-        (["-o", "P.RPSR"], "P.RPSR: has the suffix of a model, expected another one for a policy"),
-        (["-o", "p.jsonl.gz"], "has the suffix of a log, expected another one for a policy"),
+        (["-o", "p.xyz.gz"], "p.xyz.gz: expected the name of a policy file"),
+        (["-o", "p.html"], "p.html: has the suffix of a page, expected the name of a policy"),
+        (["-o", "P.RPSR"], "P.RPSR: has the suffix of a model, expected the name of a policy"),
+        (["-o", "p.jsonl.gz"], "has the suffix of a log, expected the name of a policy"),
         (["--horizon", "3", "--checkpoint", "c"], "--checkpoint does not work with --horizon"),
         (
             ["--planner", "enumeration", "--checkpoint", "c"],
@@ -275,7 +277,10 @@ def test_an_option_that_a_planner_lacks_is_not_passed_over_in_silence(say, monke
     monkeypatch.setattr(verb, "planner_options", lambda name: ("horizon",))
     code, _, err = say("solve", "parr", "--planner", "reachable", "--memory-limit", "1000000")
     assert code == 1
-    assert err == "rpsr: planner reachable has no option --memory-limit\n"
+    assert err == (
+        "rpsr: planner reachable has no option --memory-limit: leave it out, or choose another "
+        "--planner\n"
+    )
 
 
 # ---- limits, interrupts, progress
@@ -338,7 +343,8 @@ def test_a_plan_that_its_learned_model_does_not_play_out_is_doubted(say):
     document = json.loads(out)
     assert code == 0
     played = play_out(solve(load("wrong.rpsr"), "pbvi"))
-    assert f"earns {played.mean:.4g}, not {document['value']:.4g}: the model is inconsistent" in err
+    assert f"earns {played.mean:.4g} when simulated in its own model" in err
+    assert f"the planner's value is {document['value']:.4g}: the model is inconsistent" in err
     assert "rpsr learn --plan --ensemble compares several models" in err
 
 

@@ -16,7 +16,7 @@ from rpsr.planning import certify_controller, extract_controller
 def certificate(say):
     code, _, err = say("solve", "tiger", "--planner", "sarsop", "--certificate", "tiger.json")
     assert code == 0
-    assert "the certificate proves 19.37" in err
+    assert "the certificate proves: lower bound 19.37" in err
     return "tiger.json"
 
 
@@ -45,7 +45,7 @@ def test_json_says_what_the_certificate_proves(say):
     assert {key: proven[key] for key in ("lower", "upper", "bytes")}.items() <= made.items()
     assert "certificate" not in json.loads(say("solve", *words, "--json")[1])
     _, _, err = say("solve", *words, "--certificate", "c.json")
-    assert re.search(rf"in {made['bytes']:,} bytes and \S+ s\n", err)
+    assert re.search(rf"\({made['bytes']:,} bytes, made in \S+ s\)\n", err)
 
 
 def test_a_certificate_that_cannot_be_written_is_null_in_json(say, monkeypatch):
@@ -149,7 +149,7 @@ def test_costs_are_proven_as_costs(say):
     words = ("costs.pomdp", "--goal", "goal", "--minimise", "cost")
     code, _, err = say("solve", *words, "--certificate", "c.json")
     assert code == 0
-    assert "the certificate proves 0.99999" in err
+    assert "the certificate proves: lower bound 0.99999" in err
     code, out, _ = say("verify", *words, "c.json", "--json")
     facts = json.loads(out)
     assert code == 0
@@ -168,7 +168,7 @@ def test_a_certificate_that_is_looser_than_the_plan_is_announced(say, monkeypatc
     words = ("solve", "tiger", "--planner", "vi", "--certificate", "c.json")
     assert "looser than the plan's" not in say(*words)[2]
     monkeypatch.setattr(certifying, "planner_by_name", stopped)
-    assert "these bounds are looser than the plan's" in say(*words)[2]
+    assert "certificate's bounds are looser than the plan's" in say(*words)[2]
 
 
 def test_bounds_are_rounded_outwards(say, certificate):
@@ -212,7 +212,7 @@ def test_wrong_certificates_are_one_line(say, certificate, source, change, said)
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--model", "psr"), "a plan on a psr model has none"),
+        (("--model", "psr"), "a plan on a psr model cannot have one"),
         (("-o", "c.json"), "is already an output"),
     ],
 )
@@ -245,8 +245,8 @@ def test_ranks_and_accuracy_are_certified(say):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("core", "tiger", "--float"), "there is none for --float"),
-        (("core", "tiger", "--model", "ra-psr"), "there is none for a reward-aware PSR"),
+        (("core", "tiger", "--float"), "needs exact arithmetic; leave out --float"),
+        (("core", "tiger", "--model", "ra-psr"), "needs --model psr or rpsr, not ra-psr"),
         (("accuracy", "tiger", "parr"), "read 2 sources, expected one"),
         (("accuracy", "tiger", "--float"), "needs exact arithmetic; leave out --float"),
     ],
@@ -278,3 +278,13 @@ def test_the_value_of_a_controller_is_shown_exactly(say, tmp_path):
 )
 def test_a_short_fraction_is_shown_and_a_long_one_is_a_decimal(value, text):
     assert exact_text(value) == text
+
+
+def test_a_native_r_psr_is_refused_before_planning(say):
+    assert say("convert", "tiger", "m.rpsr", "--model", "rpsr")[0] == 0
+    code, out, err = say("solve", "m.rpsr", "--certificate", "c.json")
+    assert (code, out) == (1, "")
+    assert err == (
+        "rpsr: m.rpsr: --certificate: needs the POMDP, and the file holds its R-PSR; give the "
+        "POMDP with --model rpsr\n"
+    )

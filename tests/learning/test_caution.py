@@ -134,7 +134,7 @@ def test_caution_is_reported():
     learned = learn("spectral", lucky(1), discount=0.95, rank=3)
     assert learned.document()["caution"] == {"unknown": 1, "actions": 3}
     assert learned.findings.caution.warning.startswith(
-        "1 of 3 actions (jump) was rarely tried: for planning, their rewards are replaced by a "
+        "1 of 3 actions (jump) was rarely tried: for planning, their rewards are mixed with a "
         f"penalty (w = {learned.findings.caution.worst:.3g})"
     )
     silent = learn("spectral", lucky(200), discount=0.95, rank=3)

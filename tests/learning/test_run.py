@@ -121,7 +121,7 @@ def test_only_contexts_that_came_often_lack_an_action():
     assert unseen_share(np.array([[20, 0], [19, 0], [10, 10], [30, 5], [0, 0]])) == 1 / 3
     assert unseen_share(np.array([[19, 0], [0, 3]])) == 0
     some, few = (Overlap(0.5, 1.0, share, ()).warning for share in (0.06, 0.04))
-    assert "after 6% of the frequent interactions some action was never" in some
+    assert "after 6% of the frequent interactions, at least one action was never" in some
     assert few == ""
 
 

@@ -109,5 +109,5 @@ def test_a_learned_task_plans_for_the_goal():
     assert plan.lower == pytest.approx(share, abs=5e-4)
     followed = plan.policy()
     assert learned.model.actions[followed.act()] == "open-left"
-    with pytest.raises(DataError, match="an objective without a discount was given"):
+    with pytest.raises(DataError, match="expected none with an objective"):
         learn("em", log, objective=objective, discount=0.9)

@@ -119,9 +119,9 @@ def test_what_is_said_beside_a_verdict_is_computed(results):
         (claim,) = (claim for claim in claims(all_) if words in claim.says)
         return claim.finding
 
-    assert "on iff, line4-2goals and paint other PSR rewards" in said(results, "never mild")
+    assert "on iff, line4-2goals and paint, other rewards" in said(results, "never mild")
     other = changed(results, "errors-iff", lambda row: row.update(least_d_inf=row["d_inf"]))
-    assert "on line4-2goals and paint other PSR rewards" in said(other, "never mild")
+    assert "on line4-2goals and paint, other rewards" in said(other, "never mild")
     assert "which shows on parr" in said(results, "1,000 episodes")
     other = changed(results, "returns-parr", lambda doc: doc.update(program={}))
     assert "which shows" not in said(other, "1,000 episodes")

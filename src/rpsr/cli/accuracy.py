@@ -73,7 +73,8 @@ def accuracy(
         Parameter(
             name=["--output", "-o"],
             converter=named_path,
-            help="Write finished rows here, as JSON lines; rows already there are not recomputed.",
+            help="The file to write rows to, as JSON lines; rows that it holds already are not "
+            "computed again.",
         ),
     ] = None,
     certificate: Certificate = None,
@@ -86,11 +87,11 @@ def accuracy(
     """Decide for each source whether a PSR is accurate, and how large its reward error is.
 
     A folder means all files in it that are named as models: .pomdp, .pomdpx, .prism, .drn (each
-    also .gz) and .rpsr. A source that cannot be read gives a row with its error, which is also a
-    line on standard error; the exit code is then 1, after all rows. --time-limit applies to each
-    source; one that reaches it gives a row that says so, and the exit code is 3, unless another row
-    makes it 1. After an interrupt, or if the -o file can no longer be written, the finished rows
-    are shown. A certificate proves both ranks and the verdict on all beliefs, for one source.
+    also .gz) and .rpsr. If a source cannot be read, its row and a line on standard error say why,
+    and the exit code is 1, after all rows. If a source reaches --time-limit, its row says so, and
+    the exit code is 3, unless another source makes it 1. After an interrupt, or if the -o file can
+    no longer be written, the finished rows are shown. A certificate is for one source: it proves
+    both ranks, and whether the PSR is accurate on all beliefs.
     """
     from rpsr.parallel import one_thread_each, workers
 
@@ -172,7 +173,7 @@ def _show(rows: list[Row]) -> None:
         merges = good[0]["merges"] or []
         print_lines([*_groups(good[0]), *merges[:_MOST_MERGES]])
         if len(merges) > _MOST_MERGES:
-            print_lines([f"... and {len(merges) - _MOST_MERGES} more (--json)"])
+            print_lines([f"... and {len(merges) - _MOST_MERGES} more groups; --json shows all"])
     for row in rows:
         if row["error"] is not None:
             named = row["domain"] in row["error"]
@@ -196,13 +197,13 @@ def _groups(row: Row) -> list[str]:
     subject += " of states that no test distinguishes"
     if not merges:
         return [f"{subject}; rewards are equal within {'it' if groups == 1 else 'each'}."]
-    return [f"{subject}:" if groups == 1 else f"{subject}. Those with different rewards:"]
+    return [f"{subject}:" if groups == 1 else f"{subject}. The groups with different rewards:"]
 
 
 def _verdict(rows: list[Row]) -> str:
     if len(rows) > 1:
         wrong = sum(not row["accurate"] for row in rows)
-        return f"{wrong} of {len(rows)} models are not accurate as PSRs."
+        return f"Of {len(rows)} PSRs, {wrong} {'is' if wrong == 1 else 'are'} not accurate."
     (row,) = rows
     if row["accurate"]:
         return f"A PSR is enough for {row['domain']}: its state determines the rewards."
@@ -216,5 +217,5 @@ def _sureness(rows: list[Row]) -> str:
 
     odds = [row["error_probability"] for row in rows]
     known = [p for p in odds if p is not None]
-    subject = "Each is" if len(rows) > 1 else "This is"
+    subject = "Each verdict is" if len(rows) > 1 else "The verdict is"
     return sentence(subject, len(known) == len(odds), max(known, default=None))

@@ -39,9 +39,9 @@ def almost_sure(
 ) -> None:
     """Decide whether a goal can be reached with probability one, and show how.
 
-    The answer is exact. It follows the supports of beliefs: the sets of states that are possible
-    given the actions and observations so far. The strategy draws one of the actions shown for the
-    current support at random.
+    The answer is exact. It depends on beliefs only by their supports: the sets of states that are
+    possible after the actions and observations so far. The strategy that is shown draws at random
+    one of the winning actions of the current support.
     """
     from rpsr.cli.shared.opening import load_pomdp
     from rpsr.evaluation import almost_sure as decide
@@ -69,14 +69,14 @@ def almost_sure(
     if json:
         print_json("almost-sure", source, facts | {"rows": rows})
         return
-    answer = "yes, with probability one" if decision.possible else "not with probability one"
+    answer = "yes, with probability one" if decision.possible else "no, not with probability one"
     print_facts(
         [
             ("goal", goal),
             ("avoid", avoid or "nothing"),
             ("goal reached", answer),
             ("supports", len(rows)),
-            ("winning", winning),
+            ("winning supports", winning),
             ("seconds", facts["seconds"]),
         ]
     )
@@ -86,7 +86,7 @@ def almost_sure(
     ]
     more = len(rows) - len(shown)
     caption = f"The first {MOST} supports; --json prints all {len(rows)}." if more > 0 else ""
-    print_table(["possible states", "actions that win"], shown, caption)
+    print_table(["possible states", "winning actions"], shown, caption)
 
 
 def _some(names: list[str], most: int = 6) -> str:

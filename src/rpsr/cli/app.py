@@ -50,8 +50,8 @@ app = App(
     help="Predictive state representations that get rewards right.",
     version=__version__,
     help_epilogue="Every verb accepts --debug, which shows the traceback of an error.\n\n"
-    "Exit codes: 0 done; 1 wrong input; 2 wrong usage; 3 a limit was reached before the goal; "
-    "130 interrupted by Ctrl-C; 143 ended by SIGTERM.",
+    "Exit codes: 0 done; 1 wrong input; 2 wrong usage; 3 a limit, such as --time-limit, stopped "
+    "the work early; 130 interrupted by Ctrl-C; 143 ended by SIGTERM.",
     help_format="plaintext",
     suppress_keyboard_interrupt=False,
 )
@@ -119,7 +119,7 @@ def _main(arguments: list[str] | None) -> int:
     except Exception as error:
         if debug:
             raise
-        note(f"unexpected {type(error).__name__}: {_one_line(error)} (--debug shows where)")
+        note(f"unexpected {type(error).__name__}: {_one_line(error)} (--debug shows the traceback)")
         return 1
 
 

@@ -20,10 +20,9 @@ def convert(
         Parameter(
             converter=standard_stream,
             completer=model_or_domain,
-            help="A model (.pomdp, .pomdpx, .rpsr, a domain's name), a log (.jsonl, .csv, "
-            ".parquet), or with --for a policy (.json, .npz, .alpha, .pg, .policy). Text files "
-            "may be gzipped. - is standard input: a .pomdp or .pomdpx file, or a log in JSON "
-            "lines.",
+            help="A model (.pomdp, .pomdpx, .prism, .drn, .rpsr, a domain's name), a log (.jsonl, "
+            ".csv, .parquet), or with --for a policy (.json, .npz, .alpha, .pg, .policy). Text "
+            "files may be gzipped. - is standard input: a model file, or a log in JSON lines.",
         ),
     ],
     target: Annotated[
@@ -74,9 +73,8 @@ def convert(
 
     A .pomdp file is compact and reads back to exactly the same numbers; a .pomdpx file is for the
     SARSOP toolkit, a .drn file for Storm; a .rpsr file stores any model. Logs are .jsonl, .csv or
-    .parquet files, and --columns names the columns of those that are read. Information that the new
-    file cannot store is reported. With an objective, such as --goal, the model of that task is
-    written, on which every other command works.
+    .parquet files. A note says which information the new file cannot store. With an objective, such
+    as --goal, the POMDP of that task is written, and every other command accepts it.
     """
     from rpsr.cli.convert_log import convert_log, is_log
     from rpsr.cli.shared.opening import load
@@ -89,11 +87,11 @@ def convert(
     if policy_for is None:
         _refuse_policy(source)
     if plain_names and (policy_for is not None or is_log(source, target)):
-        raise InputError("--plain-names is for models")
+        raise InputError("--plain-names is for models, not for logs or policies")
     if policy_for is None and is_log(source, target):
         if (model, normalize, discount, const, stated) != (None, False, None, (), None):
-            options = "--model, --normalize, --discount, --const and objectives"
-            raise InputError(f"{options} are for models, not for logs")
+            options = "--model, --normalize, --discount, --const, --goal, --maximise and --minimise"
+            raise InputError(f"{options} are for models, not for logs", place=source)
         convert_log(source, target, columns)
         return
     if columns is not None:
@@ -102,7 +100,7 @@ def convert(
     constants = _constants(const)
     if policy_for is not None:
         if const or stated is not None:
-            option = "--const is" if const else "objectives are"
+            option = "--const is" if const else "--goal, --maximise and --minimise are"
             raise InputError(f"{option} for models, not for policies", place=source)
         _convert_policy(source, target, policy_for, normalize, discount)
         return
@@ -113,7 +111,8 @@ def convert(
             note(f"{source}: {warning}")
         loaded = as_kind(loaded, model or "pomdp")
     elif model not in (None, loaded.kind):
-        raise InputError(f"a {loaded.kind} model cannot become a {model} model", place=source)
+        message = f"holds a {loaded.kind} model, expected a POMDP to make a {model} model"
+        raise InputError(message, place=source)
     for remark in save(loaded, target, plain_names=plain_names):
         note(f"{target}: {remark}")
     wrote(target)
@@ -151,5 +150,5 @@ def _refuse_policy(source: str) -> None:
     from rpsr.io.file_kinds import kind_of
 
     if kind_of(source) == "policy":
-        message = "is a policy; --for MODEL names the model it was made for"
+        message = "is a policy: add --for MODEL, the model that it was made for"
         raise InputError(message, place=source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from rpsr.cli.shared.opening import refuse_domain
 from rpsr.cli.shared.output import check_targets, wrote
 
 
@@ -19,6 +20,7 @@ def convert_log(source: str, target: str, columns: dict[str, str] | None) -> Non
     from rpsr.logs import Columns, stream_logs, write_logs
     from rpsr.logs.writers import check_target
 
+    refuse_domain(source, target)
     check_target(target)
     check_targets(target)  # the target may be the source, which is read before it is replaced
     with warnings.catch_warnings():

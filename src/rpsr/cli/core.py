@@ -35,7 +35,10 @@ def core(
     ] = "psr",
     search: Annotated[
         Literal["bfs", "dfs"],
-        Parameter(help="Breadth-first, which finds short tests or intents, or depth-first."),
+        Parameter(
+            help="Order of the search: bfs, breadth-first, which finds short tests or intents; "
+            "dfs, depth-first."
+        ),
     ] = "bfs",
     exact: Annotated[
         bool,
@@ -51,11 +54,16 @@ def core(
             name="--float",
             group=_ARITHMETIC,
             negative="",
-            help="Decide in floating point, and show the margin.",
+            help="Decide in floating point, and show by what margin.",
         ),
     ] = False,
     matrix: Annotated[
-        bool, Parameter(negative="", help="Show all outcome vectors, for any number of states.")
+        bool,
+        Parameter(
+            negative="",
+            help="Show the outcome vectors also if the POMDP has more than 24 states, and include "
+            "them in JSON.",
+        ),
     ] = False,
     certificate: Certificate = None,
     time_limit: TimeLimit = None,
@@ -73,8 +81,9 @@ def core(
 
     check_targets(certificate, sources=[source])
     if certificate is not None and (float_ or model == "ra-psr"):
-        what = "a reward-aware PSR" if model == "ra-psr" else "--float"
-        raise InputError(f"--certificate: there is none for {what}")
+        if float_:
+            raise InputError("--certificate: needs exact arithmetic; leave out --float")
+        raise InputError("--certificate: needs --model psr or rpsr, not ra-psr")
     stated = objective or ObjectiveOptions()
     stated.check(discount)
     pomdp = stated.pomdp(load_pomdp(source, normalize=normalize, discount=discount))
@@ -145,23 +154,25 @@ def _show(pomdp: POMDP, core_set: Core, model: str, matrix: bool) -> None:
         [i + 1, str(member), *([" ".join(cell.rjust(width) for cell in cells[i])] * wide)]
         for i, member in enumerate(core_set.members)
     ]
-    print_lines([f"The {name} of {pomdp.name}: rank {core_set.rank}, {len(pomdp.states)} states"])
+    states = f"the POMDP has {len(pomdp.states)} states"
+    print_lines([f"The {name} of {pomdp.name} has rank {core_set.rank}; {states}"])
     print_table(columns, rows, NOTATION if model == "rpsr" else "")
     outside = [
         a for a, inside in zip(pomdp.actions, core_set.rewards_inside, strict=True) if not inside
     ]
-    lines = [_sureness(core_set), f"condition number of U: {core_set.condition_number:.3g}"]
+    condition = f"condition number of the outcome matrix: {core_set.condition_number:.3g}"
+    lines = [_sureness(core_set), condition]
     if wide and pomdp.states != tuple(str(i) for i in range(len(pomdp.states))):
         lines.insert(0, "states: " + ", ".join(f"{i} {s}" for i, s in enumerate(pomdp.states)))
     if model == "rpsr":
-        lines.append("rewards: accurate; all are linear in this state, as in every R-PSR")
+        lines.append("rewards: accurate, as in every R-PSR: linear functions of its state")
     elif outside:
         lines.append(
-            f"rewards: not accurate; no linear function of this state gives the rewards of "
+            f"rewards: not accurate; no linear function of the {name}'s state gives the rewards of "
             f"{', '.join(outside)}"
         )
     else:
-        lines.append("rewards: accurate; all are linear in this state")
+        lines.append(f"rewards: accurate; all are linear functions of the {name}'s state")
     print_lines(lines)
 
 

@@ -13,7 +13,7 @@ from rpsr.cli.shared.options import Discount, Json, Output, named_path
 from rpsr.cli.shared.output import check_targets, note, print_json, print_lines, print_table, wrote
 from rpsr.cli.shared.progress import download_progress
 
-app = App(name="domains", help="List, export and fetch problems.")
+app = App(name="domains", help="List and export built-in domains; download classic POMDPs.")
 
 
 @app.command(name="list")
@@ -50,7 +50,7 @@ def list_domains(*, json: Json = False) -> None:
             for name, pomdp in models.items()
         ],
         caption="S, A, O: numbers of states, actions and observations. `rpsr domains export NAME` "
-        "writes one to a file; `rpsr info NAME` shows more.",
+        "-o FILE` writes a domain to a file; `rpsr info NAME` shows more about it.",
     )
 
 

@@ -55,9 +55,9 @@ def evaluate(
         list[Literal["pomdp", "psr", "rpsr"]] | None,
         Parameter(
             negative="",
-            help="Whose rewards count: those of the POMDP, of its PSR or of its R-PSR; repeat the "
-            "option for several. By default all three. Building the PSR and the R-PSR of a large "
-            "POMDP takes long.",
+            help="The model whose expected rewards are added up: the POMDP, its PSR or its R-PSR; "
+            "repeat the option for several. By default all three. Building the PSR and the R-PSR "
+            "of a large POMDP takes long.",
         ),
     ] = None,
     look_ahead: LookAhead = False,
@@ -96,9 +96,9 @@ def evaluate(
 ) -> None:
     """Estimate the discounted return of policies by simulation, with a bound on later rewards.
 
-    Each episode's return is the sum of the rewards that the POMDP, its PSR and its R-PSR expect
-    along it, one row per model; a native file holds only one model. If it can be computed, the
-    exact value is shown next to the estimate.
+    Each row shows the returns by the rewards that one model expects: the POMDP, its PSR or its
+    R-PSR. A native file holds one model only. If the exact mean can be computed, it is shown next
+    to the estimate.
 
     On a terminal, each row is shown as soon as it is known. Ctrl-C and SIGTERM show the rows so
     far (exit 130 and 143).
@@ -113,7 +113,8 @@ def evaluate(
     system = load_system(source, normalize, discount, objective)
     if model and not isinstance(system, POMDP):
         raise InputError(
-            f"--model needs a POMDP: the file holds a {system.kind} model", place=source
+            f"--model needs a POMDP, and the file holds a {system.kind} model: leave out --model",
+            place=source,
         )
     paths = dict.fromkeys(policy or ([None] if online is None else []))
     policies = [_ways(path, policy_of(path, system), look_ahead) for path in paths]
@@ -219,7 +220,8 @@ def _show(
 ) -> None:
     from rpsr.evaluation.simulation import why_no_table
 
-    sum_of = "undiscounted" if system.discount is None else f"discounted by {system.discount:g}"
+    undiscounted = system.discount is None or system.discount == 1
+    sum_of = "undiscounted" if undiscounted else f"discounted by {system.discount:g}"
     columns = [_HEADERS.get(column, column) for column in _COLUMNS]
     print_table(columns, [list(_row(row).values()) for row in rows], missing="-")
     print_lines(

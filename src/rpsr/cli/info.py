@@ -125,9 +125,13 @@ def _for_people(facts: dict[str, Any]) -> list[tuple[str, Any]]:
         elif key == "nonzeros":
             if value["transition"] is not None:
                 text = f"{value['transition']} transition, {value['observation']} observation"
-                shown.append(("nonzeros", text))
+                shown.append(("nonzero probabilities", text))
         elif key == "reward_range":
             shown.append(("rewards", f"{value[0]:g} to {value[1]:g}"))
+        elif key == "domain":
+            shown.append(("valid states", value))
+        elif key == "provenance":
+            shown.append((key, ", ".join(f"{k}={v}" for k, v in value.items())))
         elif key == "reset_rows":
             shown.append(("declared reset rows", value))
         else:

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from rpsr.cli.shared.completion import any_file
 from rpsr.cli.shared.learned_facts import show_learned
 from rpsr.cli.shared.objectives import GoalOptions, LogGoalOptions
+from rpsr.cli.shared.opening import refuse_domain
 from rpsr.cli.shared.options import (
     ColumnNames,
     Jobs,
@@ -66,7 +67,7 @@ def _known_behaviour(_type: Any, name: str | None) -> None:
     from rpsr.learning.propensities import BEHAVIOURS
 
     if name is not None and name not in BEHAVIOURS:
-        raise ValueError(f"read {name!r}, expected {', '.join(BEHAVIOURS)}")
+        raise ValueError(f"read {name!r}, expected one of {', '.join(BEHAVIOURS)}")
 
 
 # One option of the verb is one of its arguments: there are as many as the command has.
@@ -95,7 +96,7 @@ def learn(
         float | None,
         Parameter(
             validator=between("a discount from 0 to 1", 0, 1),
-            help="Discount of the model; necessary without an objective such as --goal.",
+            help="Discount of the model; required without --goal, --maximise or --minimise.",
         ),
     ] = None,
     objective: LogGoalOptions | None = None,
@@ -121,25 +122,25 @@ def learn(
         str | None,
         Parameter(
             validator=_known_behaviour,
-            help="Propensities of the logged actions: logged, taken from the log; estimated, by "
-            "counts (the default); blind, all actions equally likely. Not for em and last-k, which "
-            "need none.",
+            help="Where the propensities (probabilities) of the logged actions come from: logged, "
+            "from the log; estimated, from counts in the log (the default); blind, all actions are "
+            "equally likely. em and last-k need no propensities.",
         ),
     ] = None,
     columns: ColumnNames = None,
     report: Annotated[
         Path | None,
-        Parameter(converter=named_path, help="Write a page of diagnostics here, .html."),
+        Parameter(converter=named_path, help="Write a page of diagnostics to this file, .html."),
     ] = None,
     plan: Annotated[
         str | None,
         Parameter(
             converter=named_file,
             completer=any_file,
-            help="Also plan, and write the policy here, .json. Each model that explains the log "
-            "about equally well gives a plan; the highest mean value over all models decides. "
-            "If the lower bound of a table's policy on the true system is clearly higher, that "
-            "policy is written instead.",
+            help="Also plan, and write the policy to this file, .json. A plan is made on each "
+            "model that explains the log about equally well; the best has the highest mean value "
+            "over all these models. A policy of a table of the last interactions is written "
+            "instead if its lower bound on the true system is clearly higher.",
         ),
     ] = None,
     ensemble: Annotated[
@@ -161,8 +162,8 @@ def learn(
         bool,
         Parameter(
             negative=(),
-            help="With --plan: if the lower bound of no policy exceeds the return of the behaviour "
-            "policy of the log, write a stochastic policy like that one.",
+            help="With --plan: if no policy has a lower bound above the return of the behaviour "
+            "policy (which recorded the log), write a stochastic policy like the behaviour policy.",
         ),
     ] = False,
     seed: Annotated[
@@ -184,10 +185,10 @@ def learn(
         Parameter(
             validator=positive,
             help="Seconds after which em stops trying larger numbers of states. The limit holds "
-            "for each fit separately: two (the log, and its part without held-out episodes), two "
-            "more with --plan (the halves of the log), and one per model of --ensemble. By default "
-            "em tries more states as long as held-out episodes ask for them. With a limit, the "
-            "result depends on the speed of the machine.",
+            "for each fit: one to the log, one without its held-out episodes, with --plan one to "
+            "each half of the log, and one per model of --ensemble. By default em tries more "
+            "states as long as they predict held-out episodes better. With a limit, the result "
+            "depends on the speed of the machine.",
         ),
     ] = None,
     jobs: Jobs = None,
@@ -197,11 +198,12 @@ def learn(
 ) -> None:
     """Learn a model from logs of actions, observations and rewards.
 
-    Learning needs rewards; the learned model filters on actions and observations alone. `rpsr
-    solve` plans on it, and the policy runs on any system with the same names.
+    Learning needs rewards, except for the probability of a goal. The state of the learned model
+    depends on actions and observations only. `rpsr solve` plans on the model, and the policy runs
+    on any system whose actions and observations have the same names.
 
-    With an objective, such as --goal, episodes end at the observations of the goal and of --avoid,
-    rewards are those of the objective, and the model has discount 1.
+    With --goal, --maximise or --minimise, episodes end at the observations of --goal and of
+    --avoid, the rewards are those of this objective, and the model has discount 1.
     """
     from rpsr.errors import DataError, InputError
     from rpsr.io.files import place_of
@@ -216,13 +218,13 @@ def learn(
 
     check_suffix(output, NATIVE)
     if ensemble and plan is None:
-        raise InputError("--ensemble is for choosing a plan: add --plan FILE")
+        raise InputError("--ensemble has an effect only with a plan: add --plan FILE")
     if level is not None and plan is None:
-        raise InputError("--level is for the promise of a plan: add --plan FILE")
+        raise InputError("--level has an effect only with a plan: add --plan FILE")
     if safe and plan is None:
-        raise InputError("--safe is for choosing a plan: add --plan FILE")
+        raise InputError("--safe has an effect only with a plan: add --plan FILE")
     if plan is not None and classic_form(plan) is not None:
-        expected = "expected a native policy file, .json: only this format holds a learned filter"
+        expected = "expected a name ending in .json: other formats cannot store the learned model"
         raise InputError(expected, place=plan)
     if report is not None:
         check_suffix(report, *PAGES)
@@ -233,13 +235,14 @@ def learn(
     stated.check(discount)
     goal = stated.objective
     if goal is None and discount is None:
-        give = "give one, such as --discount 0.95, or an objective, such as --goal"
+        give = "give one, such as --discount 0.95, or give --goal, --maximise or --minimise"
         raise InputError(f"--discount: missing; {give}")
     if plan is not None and (goal is not None or discount == 1):
-        what = "a discount of 1" if goal is None else "an objective such as --goal"
+        without = "--goal, --maximise and --minimise do not discount"
+        what = "--discount is 1" if goal is None else without
         raise InputError(
-            f"--plan: plans of a log are compared by discounted returns, and {what} has none: "
-            "leave out --plan, and plan on the learned model with 'rpsr solve'"
+            f"--plan compares plans by discounted returns, and {what}: leave out --plan, and plan "
+            "on the learned model with 'rpsr solve'"
         )
     asked: dict[str, Any] = {
         "discount": discount if goal is None else 1.0,
@@ -259,7 +262,7 @@ def learn(
     ):
         warnings.simplefilter("always", UserWarning)
         for path in logs:
-            _check_exists(path)
+            refuse_domain(path, "log.csv")
         log = open_logs(logs, columns=None if columns is None else Columns(**columns))
         if isinstance(log, Trajectories) and log.episodes == 0:
             raise InputError("the log has no episodes", place=source)
@@ -303,19 +306,6 @@ def _check_options(estimator: str, asked: dict[str, Any]) -> None:
             owners = [name for name in ESTIMATORS.own if option in estimator_options(name)]
             flag = f"--{option.replace('_', '-')}"
             raise InputError(f"{flag} does not apply to {estimator}, only to {', '.join(owners)}")
-
-
-def _check_exists(path: str) -> None:
-    """Refuse the name of a built-in domain, which is no log, in its own words."""
-    from rpsr.domains.catalogue import NAMES
-    from rpsr.errors import InputError
-
-    if path.partition(":")[0] in NAMES and not Path(path).exists():
-        raise InputError(
-            f"no such file or folder; {path} is a built-in domain: 'rpsr simulate {path} -o "
-            "log.csv' writes a log",
-            place=path,
-        )
 
 
 def _write_plan(learned: Learned, target: str, safe: bool) -> None:

@@ -32,13 +32,14 @@ def merge(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Put together the rows of the parts of a divided run (--shard), each once and in order.
+    """Merge the rows of the parts of a run that --shard divided: each row once, and in order.
 
     If rows contradict each other, nothing is written, and the exit code is 1. If rows are missing,
-    the others are written, and the exit code is 3. A row that reports an error makes it 1.
+    the others are written, and the exit code is 3. If a row reports an error, the exit code is 1.
     """
     from rpsr.io.files import write_bytes
     from rpsr.shards import merged, named
+    from rpsr.showing import counted
 
     check_rows_name(output)
     combined = merged(rows)
@@ -53,7 +54,7 @@ def merge(
         print_json("merge", rows, {"rows": combined.rows, "missing": missing})
     else:
         total = len(combined.rows) + len(combined.missing)
-        print_lines([f"{len(combined.rows)} of {total} rows from {len(rows)} files"])
+        print_lines([f"{len(combined.rows)} of {total} rows from {counted(len(rows), 'file')}"])
         wrote(output)
     notes = combined.notes()
     for line in notes[:MOST]:

@@ -25,7 +25,10 @@ def report(
     output: Output,
     time_limit: Annotated[
         float,
-        Parameter(validator=positive, help="Planning time per model (of three), in seconds."),
+        Parameter(
+            validator=positive,
+            help="Time limit of planning on each of the three models, in seconds.",
+        ),
     ] = 20.0,
     seed: Annotated[int, Parameter(help="Random seed.")] = 0,
     objective: ObjectiveOptions | None = None,
@@ -34,8 +37,8 @@ def report(
 ) -> int:
     """Write one HTML page about a POMDP: the errors of its PSR, the values of plans, and a stepper.
 
-    The page is self-contained: it needs no network and no other files. Exit 3: planning stopped at
-    its time limit, and the page says where.
+    The page is self-contained: it needs no network and no other files. Exit 3: planning on a model
+    was stopped early, and the page says why.
     """
     from rpsr.cli.info import builtin_facts
     from rpsr.cli.shared.opening import load_pomdp
@@ -69,7 +72,8 @@ def report(
     wrote(output)
     late = [name for name, plan in solutions.items() if not plan.status.reached_goal]
     if late:
-        note(f"{source}: planning on {', '.join(late)} reached the time limit; the bounds hold")
+        stopped = f"planning on {', '.join(late)} was stopped early; the bounds hold"
+        note(f"{source}: {stopped}, and a longer --time-limit narrows them")
     return LIMIT_REACHED if late else 0
 
 

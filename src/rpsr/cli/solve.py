@@ -74,8 +74,8 @@ def solve(
         Parameter(
             validator=_existing,
             help="The planner: auto, vi, enumeration, reachable, hsvi, sarsop, pbvi, perseus, "
-            "qmdp, fib, policy-iteration or q-learning. By default auto, which runs several of "
-            "them; vi with a horizon, and pbvi on a learned model.",
+            "qmdp, fib, policy-iteration or q-learning. auto runs several of them. By default "
+            "auto; vi with a horizon, and pbvi on a learned model.",
         ),
     ] = None,
     horizon: Annotated[
@@ -111,7 +111,8 @@ def solve(
         Parameter(
             converter=whole,
             validator=at_least(1),
-            help="Limit on iterations: backups, rounds or trials, depending on the planner.",
+            help="Largest number of iterations: backups, rounds or trials, depending on the "
+            "planner.",
         ),
     ] = None,
     seed: Annotated[
@@ -150,8 +151,8 @@ def solve(
         Parameter(
             negative="",
             help="Plan on a smaller model: without unreachable states, and with states merged that "
-            "no observation or reward distinguishes. The result holds for the POMDP. Pays off if "
-            "the model becomes much smaller.",
+            "no observation or reward distinguishes. The result holds for the POMDP. This is "
+            "faster if the model becomes much smaller.",
         ),
     ] = False,
     objective: ObjectiveOptions | None = None,
@@ -161,8 +162,8 @@ def solve(
 ) -> int:
     """Plan on a model; show the value at the start, proven bounds, and why planning stopped.
 
-    Exit 0: the goal was reached; 3: a limit came first; 130: Ctrl-C; 143: SIGTERM. In every case,
-    the best solution so far is shown and written. Files are also written every minute.
+    Exit 0: planning was completed; 3: a limit stopped it earlier; 130: Ctrl-C; 143: SIGTERM. In
+    every case, the best solution so far is shown and written. Files are also written every minute.
     """
     from rpsr.errors import InputError
     from rpsr.kernels import announced
@@ -172,13 +173,15 @@ def solve(
     from rpsr.planning.solution import Status
 
     if json and output == "-":
-        raise InputError("--json and -o - would both write to standard output")
+        raise InputError(
+            "--json and -o - would both write to standard output: write the policy to a file"
+        )
     wanted, timed = objective or ObjectiveOptions(), False
     stated = wanted.objective
     wanted.check(discount)
     if stated is not None and stated.within is not None:
         if horizon is not None:
-            raise InputError("--horizon and --within: expected one of them")
+            raise InputError("--horizon and --within: expected only one of the two")
         # A planner without a horizon gets a task that ends after that number of steps.
         timed = not _plans_horizons(planner)
         horizon = None if timed else stated.within
@@ -205,7 +208,7 @@ def solve(
             place=output,
         )
     if certificate is not None:
-        check_certifiable(linear, source)
+        check_certifiable(linear, read)
     everywhere = form == "alpha"
     chosen = _planner(linear, planner, options, everywhere=everywhere)
     if certificate is not None and hasattr(chosen, "keep_points"):
@@ -264,7 +267,7 @@ def solve(
         proven_to = solution.gap if solution.epsilon is None else solution.epsilon
         note(
             f"the value is proven to {proven_to:.2g} only, not to the given epsilon: rounding "
-            "errors of floats allow no more"
+            "errors of floats are too large"
         )
     at_start_only = solution.epsilon is None or solution.status is Status.EXACT
     if everywhere and solution.proven and solution.status.reached_goal and at_start_only:
@@ -300,7 +303,10 @@ def _planner(
     for option, value in options.items():
         if value is not None and option not in known and option != "seed":
             stated = "--horizon or --within" if option == "horizon" else f"--{option}"
-            raise InputError(f"planner {name} has no option {stated.replace('_', '-')}")
+            flag = stated.replace("_", "-")
+            raise InputError(
+                f"planner {name} has no option {flag}: leave it out, or choose another --planner"
+            )
     given: dict[str, Any] = {key: options[key] for key in options if key in known}
     if everywhere and "faces" in known:
         given["faces"] = False
@@ -322,7 +328,10 @@ def _check_resumable(planner: Planner, horizon: str | None) -> None:
 
     if horizon is not None or not isinstance(planner, Resumable):
         what = horizon or f"planner {planner.name}"
-        raise InputError(f"--checkpoint does not work with {what}: planning starts anew every time")
+        raise InputError(
+            f"--checkpoint does not work with {what}, which cannot resume planning: leave out "
+            "--checkpoint"
+        )
 
 
 def _planned(

@@ -51,7 +51,7 @@ def verify(
 ) -> None:
     """Check a certificate against a model in exact arithmetic, without any planner.
 
-    Exit 0: everything that the certificate states is proven; 1: the first statement that is not.
+    Exit 0: every statement of the certificate is proven. Exit 1: one is not, and is shown.
     """
     from rpsr.certificates import verify
     from rpsr.cli.shared.opening import load
@@ -65,11 +65,12 @@ def verify(
     stated = objective or ObjectiveOptions()
     stated.check(discount)
     if horizon is not None and stated.within is not None:
-        raise InputError("--horizon and --within: expected one of them")
+        raise InputError("--horizon and --within: expected only one of the two")
     loaded = load(source, normalize=normalize, discount=discount)
     model = stated.task(loaded, source, timed=True)
     if not isinstance(model, POMDP):
-        raise InputError(f"holds a {model.kind} model, expected a POMDP", place=source)
+        message = f"holds a {model.kind} model, expected the POMDP of the certificate"
+        raise InputError(message, place=source)
     verified = verify(model, certificate, horizon=horizon)
     bounds = Bounds.of(verified.lower, verified.upper, stated)
     document = _document(verified, bounds)

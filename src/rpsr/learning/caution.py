@@ -99,7 +99,7 @@ class Caution:
             what = f"{unknown} of {total} combinations of a state and an action"
         return (
             f"{what} {'was' if unknown == 1 else 'were'} rarely tried: for planning, their rewards "
-            f"are replaced by a penalty (w = {self.worst:.3g}), so that plans avoid them"
+            f"are mixed with a penalty (w = {self.worst:.3g}), so that plans avoid them"
         )
 
     def document(self) -> dict[str, int] | None:

@@ -81,7 +81,7 @@ def judged(predictions: Iterable[tuple[Filtered, Trajectories]]) -> Diagnosis:
             spread.add(log.rewards)
         episodes += log.episodes
     if steps == 0:
-        raise DataError("the log has no steps, expected some to evaluate a model on")
+        raise DataError("the log has no steps, expected at least one to evaluate a model")
     some = bins[:, 2] > 0
     bins[some, :2] /= bins[some, 2:]
     return Diagnosis(

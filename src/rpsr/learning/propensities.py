@@ -60,15 +60,15 @@ class Overlap:
         """Which actions the log does not cover, in a line; empty if it covers about all."""
         if self.never:
             return (
-                f"no episode takes {some_of(self.never)}: the log has no data on this, and a plan "
-                "that takes such an action is a guess"
+                f"no episode takes {some_of(self.never)}: the log has no data on what happens then,"
+                " and a plan that does so is a guess"
             )
         if self.unseen < MISSING:
             return ""
         return (
-            f"after {self.unseen:.0%} of the frequent interactions some action was never taken "
-            f"next{self._example}: the log has no data on it there, and a plan that takes it is a "
-            "guess"
+            f"after {self.unseen:.0%} of the frequent interactions, at least one action was never "
+            f"taken next{self._example}: the log has no data on what happens then, and a plan that "
+            "does so is a guess"
         )
 
     @property

@@ -110,7 +110,7 @@ class Learned(Shown):
         if not self.census.cut_off or ahead < NEGLIGIBLE:
             return ""
         mean = "1 step" if logged == 1 else f"{logged:.3g} steps"
-        return f"as if tasks continued after the last logged step ({mean} on average)"
+        return f"assuming that tasks continue after the end of the logged episodes (mean: {mean})"
 
     @property
     def plan_doubt(self) -> str:
@@ -118,7 +118,7 @@ class Learned(Shown):
         doubt = "" if self.choice is None else self.choice.chosen.doubt
         if not doubt or self.safe is None or self.safe.index == 0:
             return doubt
-        return f"about the best plan, not {self.safe.which}, which is the policy: {doubt}"
+        return f"{doubt} (this is about the best plan, not about the policy, {self.safe.which})"
 
     def save(self, path: str | Path) -> None:
         """Write the model to a native file, completely or not at all."""
@@ -148,7 +148,7 @@ class Learned(Shown):
             times, steps = counted(self.heldout.resets, "time"), counted(self.heldout.steps, "step")
             lines.append(
                 f"the filter restarted {times} in {steps} of held-out episodes, after observations "
-                "that the model holds impossible: record more episodes, or try another --estimator"
+                "of probability 0 in the model: record more episodes, or try another --estimator"
             )
         if self.psr_enough is None:
             lines.append(TOO_SHORT)

@@ -68,7 +68,7 @@ def learn(
     parameters of the estimator, as in `estimator_by_name`.
     """
     if objective is not None and discount is not None:
-        raise DataError("discount: an objective without a discount was given")
+        raise DataError("discount: expected none with an objective, which does not discount")
     discount = discount if objective is None else 1.0
     line = live_line("learning") if progress is True else nullcontext(progress or None)
     with line as say:

@@ -13,7 +13,7 @@ from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import CoreIntent, Findings, Spectrum
 from rpsr.learning.plan_choice.choice import Choice
 from rpsr.learning.plan_choice.off_policy import OffPolicyEstimate
-from rpsr.learning.promises.promise import ASSUMED
+from rpsr.learning.promises.promise import ASSUMPTION
 from rpsr.learning.promises.safe import SafeChoice
 from rpsr.learning.result import TOO_SHORT, Learned
 from rpsr.learning.spectral.psr_verdict import GROUPS, Enough
@@ -84,7 +84,7 @@ def verdict_card(learned: Learned) -> Card:
         return Card(
             "bad" if learned.reasons else tone,
             badge,
-            f"A model was learned ({size}); no policy was planned.",
+            f"A model was learned ({size}), and no policy was planned.",
             f"{listed}{enough}\n\n{how}",
         )
     safe = learned.safe
@@ -104,7 +104,9 @@ def verdict_card(learned: Learned) -> Card:
         facts.append(("in models of the log", f"{low} to {high}"))
     if chosen.off_policy is not None and safe.index == 0:  # the policy is that of the plan
         facts.append(_off_policy(chosen.off_policy))
-    listed = "**Do not trust this number yet:**\n\n" + "\n".join(doubts) + "\n\n" if doubts else ""
+    listed = (
+        "**Do not trust these numbers yet:**\n\n" + "\n".join(doubts) + "\n\n" if doubts else ""
+    )
     title = (
         f"The chosen policy is promised to earn at least {promise.low:.{digits}g} and about "
         f"{promise.about(digits)}, discounted, over the whole task (level {promise.level:.4g})"
@@ -125,7 +127,8 @@ def _off_policy(estimate: OffPolicyEstimate) -> tuple[str, str]:
     """The off-policy value of a plan: of fewer steps than a promise."""
     if estimate.steps == 0:
         return "off-policy value", plain(str(estimate))
-    return "off-policy value", f"{estimate.interval}, {estimate.over} only, not comparable"
+    only = f"{estimate.over} only, so not comparable with the promise"
+    return "off-policy value", f"{estimate.interval}, {only}"
 
 
 def _facts(rows: Iterable[tuple[str, Any]]) -> Table:
@@ -149,14 +152,15 @@ def _model(learned: Learned) -> Block:
 
 def _held_out(heldout: Diagnosis) -> tuple[Block, ...]:
     text = (
-        "The same method was fitted to four fifths of the episodes, and its predictions compared "
-        "with the last fifth. The filter used actions and observations alone."
+        "The same method was fitted to four fifths of the episodes, and its predictions were "
+        "compared with the last fifth. The model's state was updated by actions and observations, "
+        "not by rewards."
     )
     judged = [
         ("log-likelihood per observation", heldout.loglik),
         ("error of expected rewards (root mean square)", heldout.reward_rmse),
         ("spread of rewards (standard deviation)", heldout.reward_std),
-        ("negative probability mass per step", heldout.negative_mass),
+        ("predicted probability below zero, per step", heldout.negative_mass),
         ("restarts of the filter", heldout.resets),
         ("steps", heldout.steps),
     ]
@@ -168,16 +172,16 @@ def _rank(spectrum: Spectrum) -> tuple[Block, ...]:
     figure = Figure(
         plot_singular_values(spectrum.singular_values, spectrum.noise_level),
         alt="Singular values of the moments, with the level of noise",
-        caption="As many singular values exceed the noise as the data can distinguish dimensions.",
+        caption="The data can distinguish as many dimensions as singular values exceed the noise.",
     )
     blocks: tuple[Block, ...] = (Text(f"Rank {spectrum.directions}: {spectrum.reason}."), figure)
     if not spectrum.trials:
         return blocks
     words = (
-        "The smallest rank within one standard error of the best is chosen, by the predictions of "
-        "observations and rewards on held-out episodes."
+        "The chosen rank is the smallest whose predictions of observations and rewards on held-out "
+        "episodes are within one standard error of the best."
     )
-    columns = ("rank", "log-likelihood", "error of rewards", "behind the best by", "±")
+    columns = ("rank", "log-likelihood", "error of rewards", "below the best by", "±")
     rows = tuple(
         (trial.rank, trial.loglik, trial.reward_rmse, trial.behind, trial.stderr)
         for trial in spectrum.trials
@@ -196,15 +200,15 @@ def _core(core: tuple[CoreIntent, ...]) -> tuple[Block, ...]:
 
 def _overlap(learned: Learned) -> tuple[Block, ...]:
     overlap, caution = learned.overlap, learned.findings.caution
-    words = "The data on an action depend on how often it was taken."
+    words = "The log has much data on an action only if the action was taken often."
     if overlap.warning:
-        words += f" But {plain(overlap.warning)}."
+        words += f" Here, {plain(overlap.warning)}."
     if caution.warning and not caution.by_state:
         words += f" **{plain(caution.warning)}**."
     rows = (
         ("smallest propensity of a logged action", overlap.smallest),
         ("effective sample size over the number of steps", overlap.effective),
-        ("share of frequent interactions without some next action", overlap.unseen),
+        ("share of frequent interactions after which an action was never taken", overlap.unseen),
     )
     return Text(words), _facts(rows)
 
@@ -215,8 +219,8 @@ def _candidates(findings: Findings) -> tuple[Block, ...]:
         "chosen."
     )
     if findings.caution.warning:
-        words += f" In it, **{findings.caution.warning}**."
-    columns = ("states", "held-out log-likelihood per episode", "behind the best by")
+        words += f" In this model, **{findings.caution.warning}**."
+    columns = ("states", "held-out log-likelihood per episode", "below the best by")
     rows = tuple((size.states, size.loglik, size.behind) for size in findings.candidates)
     return Text(words), Table("", columns, rows)
 
@@ -225,10 +229,10 @@ def _choice(learned: Learned) -> tuple[Block, ...]:
     choice, digits = learned.choice, learned.census.digits
     assert choice is not None, "there are plans"
     text = Text(
-        "Each model that explains the log gives a plan, and each plan was simulated in every "
-        "model: a plan that exploits an error of one model has a low value in the others. Best: "
-        f"the plan with {choice.rule}. The off-policy value is the importance-sampled return, over "
-        "the steps where some logged episode still agrees with the plan. It is not used to choose."
+        "A plan was made on each model that explains the log, and simulated in every model: a plan "
+        "that exploits an error of one model has a low value in the others. The best plan has "
+        f"{choice.rule}. The off-policy value is the importance-sampled return, over the steps up "
+        "to the last at which a logged episode agrees with the plan. It is not used to choose."
     )
     figure = Figure(
         plot_choice(choice),
@@ -246,15 +250,14 @@ def _choice(learned: Learned) -> tuple[Block, ...]:
 def _promises(learned: Learned, safe: SafeChoice) -> tuple[Block, ...]:
     promise, doubts, digits = safe.chosen.promise, learned.reasons, learned.census.digits
     text = (
-        "What each policy will earn on the true system, discounted, by the log and models of it, "
-        f"**{ASSUMED}**. An expert who sees more than the log breaks this, and no test shows it. "
-        "Each bound "
-        f"is meant to hold with probability {promise.level:.4g}, under the assumptions of its "
-        "method; the documentation of learning says how often that was so. "
+        "The discounted return of each policy on the true system: a lower bound, an estimate and "
+        f"an upper bound, from the log. **{ASSUMPTION}** Each bound is meant to hold with "
+        f"probability {promise.level:.4g}, under the assumptions of its method; the documentation "
+        "of learning says how often bounds held. "
         "*models*: the policy was simulated in models that explain the log, and in models of "
-        "resampled logs. *importance*: weighted episodes, and the range of rewards for the steps "
-        "after them. *returns*: the returns of the log. The best plan is chosen, or "
-        "the table if its lower bound is clearly higher."
+        "resampled logs. *importance*: returns of logged episodes, weighted; for the steps after "
+        "them, the bounds allow any reward of the log. *returns*: the returns of the log. The "
+        "best plan is chosen, or the table's policy if its lower bound is clearly higher."
     )
     if learned.continued:
         text += (
@@ -291,7 +294,7 @@ def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
         earned += f" The task ended in {counted(census.ended, 'episode')}"
         seen = END in observations and END not in census.names["observation"]
         earned += (
-            f", at observations that occur elsewhere, too: the model observes {END} there."
+            f". Its last observations occur elsewhere, too, so the model observes {END} instead."
             if seen
             else "."
         )
@@ -303,8 +306,8 @@ def _shown(census: Census, observations: tuple[str, ...]) -> tuple[Block, ...]:
 def _calibration(bins: np.ndarray) -> Block:
     if not (bins[:, 2] >= FEWEST).any():
         return Text(
-            "Calibration is not drawn: there are fewer than "
-            f"{FEWEST} held-out predictions of about the same probability."
+            "Calibration (predicted against observed frequencies) is not drawn: no bin of similar "
+            f"probabilities has {FEWEST} held-out predictions."
         )
     return Figure(
         plot_calibration(bins),
@@ -317,13 +320,12 @@ def _calibration(bins: np.ndarray) -> Block:
 def _enough(enough: Enough | None) -> Block:
     if enough is None:
         return Text(
-            f"The log is too short to test this: expected at least {GROUPS} episodes, or stretches "
-            "of long ones, of three steps or more each."
+            "The log is too short to test whether a PSR is enough: expected at least "
+            f"{GROUPS} episodes of three steps or more. Long episodes count as several."
         )
     return Text(
-        f"Verdict on a PSR's state: **{enough.verdict}**, {enough.words}. The error of its "
-        f"expected rewards is estimated at {enough.reward_error:.3g} (root mean square); at the "
-        "ends of the interval it is smaller or larger."
+        f"Is a PSR enough? **{enough.verdict}**: {enough.words}. The root mean square error of the "
+        f"PSR's expected rewards is estimated at {enough.reward_error:.3g}."
     )
 
 

@@ -151,7 +151,7 @@ def _warnings(pomdp: POMDP) -> list[Block]:
     if not pomdp.warnings:
         return []
     lines = "\n".join(f"- {plain(warning)}" for warning in pomdp.warnings)
-    return [Text(f"The reader noticed:\n\n{lines}")]
+    return [Text(f"Warnings about the model file:\n\n{lines}")]
 
 
 def _merges(measured: Accuracy) -> list[Block]:
@@ -171,8 +171,8 @@ def _rewards(pomdp: POMDP, measured: Accuracy) -> list[Block]:
     left = ""
     if len(states) < len(pomdp.states):
         left = (
-            f" The {MOST_STATES} states ({NUMBERED} on a narrow screen) with the largest errors of "
-            f"{len(pomdp.states)}."
+            f" Of {len(pomdp.states)} states, the {MOST_STATES} with the largest errors are shown "
+            f"({NUMBERED} on a narrow screen)."
         )
     drawing = Figure(
         plot_reconstruction(pomdp, measured),
@@ -247,7 +247,7 @@ def _core(pomdp: POMDP, core: Core) -> list[Block]:
     if kind == "intent":
         notes.append(NOTATION)
     if len(members) < len(core.members):
-        notes.append(f"The first {len(members)} of {len(core.members)}.")
+        notes.append(f"The first {len(members)} of {len(core.members)} are shown.")
     if not wide:
         notes.append(
             f"Outcomes in each of the {len(pomdp.states)} states are left out; a page lists them "

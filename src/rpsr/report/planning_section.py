@@ -114,16 +114,17 @@ def planning_blocks(plans: Plans, source: str) -> tuple[Block, ...]:
     """Text, table and figures on the plans; source: as the command line names the POMDP."""
     if not plans.solutions:
         reason = next(iter(plans.reasons.values()))
-        return (Text(f"Planning is left out: {reason}.{_remedy(plans.pomdp, source)}"),)
+        return (Text(f"No plans were made: {reason}.{_remedy(plans.pomdp, source)}"),)
     blocks: list[Block] = [
         Text(
             "*Value* is the value at the start by the model's own rewards; *lower* and *upper* are "
-            "proven bounds on its optimum. *Earns* is the exact value, in the POMDP, of the policy "
-            "found on that model, as a finite-state controller: compare it with the POMDP's value."
+            "proven bounds on the optimal value of the model. *Earns* is the exact value, in the "
+            "POMDP, of the policy that was planned on the model, as a finite-state controller: "
+            "compare it with the value of the POMDP."
         ),
         _table(plans),
         *(
-            Text(f"Planning on the {name} is left out: {reason}.{_remedy(plans.pomdp, source)}")
+            Text(f"No plan was made on the {name}: {reason}.{_remedy(plans.pomdp, source)}")
             for name, reason in plans.reasons.items()
         ),
         *_stopped(plans.solutions),
@@ -138,8 +139,8 @@ def planning_blocks(plans: Plans, source: str) -> tuple[Block, ...]:
     if len(plans.pomdp.states) not in DRAWN:
         blocks.append(
             Text(
-                "The value function is not drawn: a picture shows all beliefs over two or three "
-                f"states, and this POMDP has {len(plans.pomdp.states)}."
+                "The value function is not drawn: only beliefs over two or three states can be "
+                f"drawn, and this POMDP has {len(plans.pomdp.states)} states."
             )
         )
     return (*blocks, *(graph for graph in graphs if graph not in figures))
@@ -186,9 +187,9 @@ def _table(plans: Plans) -> Table:
     )
     if None in plans.earned.values():
         notes.append(
-            "Earns: left out where a policy has too many nodes for its exact value (more than "
-            f"{MOST_EQUATIONS:,} nodes times states). The policy of the POMDP or the R-PSR earns "
-            "at least its lower bound."
+            "Earns: empty if the policy has too many nodes for its exact value (nodes times states "
+            f"exceed {MOST_EQUATIONS:,}). The policy of the POMDP or the R-PSR earns at least its "
+            "lower bound."
         )
     return Table(
         "Value at the start",
@@ -207,8 +208,8 @@ def _stopped(solutions: Mapping[str, Solution]) -> list[Block]:
         return []
     return [
         Text(
-            f"Planning on {', '.join(names)} stopped before its goal: values are known only "
-            "between their bounds. A longer `--time-limit` narrows them."
+            f"Planning on {', '.join(names)} was stopped early: the optimal values are only known "
+            "to be between the bounds. A longer `--time-limit` narrows the bounds."
         )
     ]
 
@@ -259,7 +260,7 @@ def _graphs(plans: Plans) -> list[Figure | Text]:
         controller = plans.controllers[name]
         if controller is None or worth is None:
             size = counted(len(plans.solutions[name].vectors), "vector")
-            blocks.append(_not_drawn(name, f"it is too large to follow (a plan of {size})"))
+            blocks.append(_not_drawn(name, f"the policy is too large (a plan of {size})"))
             continue
         if name != "POMDP" and _same(worth, plans.earned["POMDP"]):
             blocks.append(

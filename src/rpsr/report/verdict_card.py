@@ -34,9 +34,9 @@ def verdict_card(measured: Accuracy, plans: Plans, source: str) -> Card:
         return Card(
             "barely",
             "PSR accurate from the start",
-            f"A PSR is enough for every history that can happen; from other beliefs it {wrong}.",
-            "If the start never changes, plan on whichever model you like; else use the R-PSR "
-            f"({counted(measured.rpsr.rank, 'core intent')}). {_best(source)}",
+            f"A PSR is enough for every history from the start; at other beliefs, it {wrong}.",
+            "If every task begins at this start, plan on whichever model you like; otherwise use "
+            f"the R-PSR ({counted(measured.rpsr.rank, 'core intent')}). {_best(source)}",
             facts,
         )
     return Card(
@@ -79,7 +79,7 @@ def verdict(measured: Accuracy) -> str:
         if measured.accurate_reachable:
             text += " On every reachable belief, though, the PSR is right."
     certain = measured.certified, measured.error_probability, measured.margin
-    return f"{text} {sentence('This is', *certain)}"
+    return f"{text} {sentence('This verdict is', *certain)}"
 
 
 def _apart(measured: Accuracy) -> str:
@@ -105,7 +105,7 @@ def _confusion(measured: Accuracy) -> str:
 
 
 def _best(source: str) -> str:
-    return f"The best policy: `rpsr solve {source} -o policy.json`."
+    return f"To compute the best policy: `rpsr solve {source} -o policy.json`."
 
 
 def _facts(plans: Plans) -> tuple[tuple[str, str], ...]:

@@ -128,7 +128,9 @@ def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Wal
     seen: dict[tuple[float, ...], int] = {}
     while (moment := (state, *np.round(policy.memory, 9).tolist())) not in seen:
         if len(cells) == _LONGEST:
-            raise ModelError(f"from {start}, the policy did not repeat within {_LONGEST} steps")
+            raise ModelError(
+                f"from {start}, the policy did not reach a cycle within {_LONGEST} steps"
+            )
         seen[moment] = len(cells)
         action = policy.act()
         cells.append(_cell(pomdp, state))

@@ -98,16 +98,16 @@ def domain_claims(all_: Reproduction) -> Iterator[Claim]:
     yield Claim(
         "5, Table 2",
         "the reward errors of R-PSRs are all zero",
-        f"at most {lost:.0e} on {len(rows)} models, by rounding",
+        f"the largest is {lost:.0e} over {len(rows)} models, a rounding error",
         holds(lost < 1e-10),
     )
     least = min(row["rel_d_inf"] for row in rows if not row["accurate"])
     less = [name for name, row in errors.items() if row["least_d_inf"] < row["d_inf"] - SAME]
-    but = f"; but on {listed(less)} other PSR rewards have a smaller largest error"
+    but = f"; but on {listed(less)}, other rewards linear in the PSR's state have a smaller one"
     yield Claim(
         "5",
         "where a PSR is inaccurate its relative error is high, never mild",
-        f"at least {least:.2g} of the largest reward{but if less else ''}",
+        f"the relative error is at least {least:.2g}{but if less else ''}",
         Verdict.DIFFERS if least < 0.5 else Verdict.QUALIFIED if less else Verdict.AGREES,
     )
 
@@ -117,22 +117,22 @@ def _counts(all_: Reproduction) -> Iterator[Claim]:
     number = "63 domains: 60 of the classic repository and three more"
     if not all_.corpus:
         inaccurate = [name for name, row in all_.errors.items() if not row["accurate"]]
-        yield Claim("5", number, "needs the files: --corpus DIR", Verdict.OPEN)
+        yield Claim("5", number, "not counted: give the files with --corpus DIR", Verdict.OPEN)
         yield Claim(
             "5",
             says,
-            f"{len(inaccurate)} of the eight that the paper names are not; the other 55 need their "
-            "files: --corpus DIR",
+            f"{len(inaccurate)} of the eight domains that the paper names are not accurate; to "
+            "count the other 55, give their files with --corpus DIR",
             Verdict.OPEN if len(inaccurate) == len(paper.ERRORS) else Verdict.DIFFERS,
         )
         return
     counts = corpus_counts(all_.corpus)
     known, wrong = counts["known"], counts["inaccurate"]
-    missing = f"; {len(counts['missing'])} of the 63 are not in it" if counts["missing"] else ""
+    missing = f"; {len(counts['missing'])} of the 63 are missing" if counts["missing"] else ""
     yield Claim(
         "5",
         number,
-        f"{len(known)} of them in the folder, and {len(counts['beyond'])} other files{missing}",
+        f"the folder has {len(known)} of them and {len(counts['beyond'])} other files{missing}",
         Verdict.OPEN if counts["missing"] else Verdict.AGREES,
     )
     beyond = counts["inaccurate_beyond"]

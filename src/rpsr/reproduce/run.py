@@ -86,7 +86,8 @@ def pieces(settings: Settings) -> list[Piece]:
     if settings.corpus is not None:
         if not settings.corpus.is_dir():
             raise InputError(
-                "no such folder, expected one with model files", place=str(settings.corpus)
+                "no such folder, expected a folder with model files ('rpsr domains fetch')",
+                place=str(settings.corpus),
             )
         work += [
             Piece("corpus", path, (("normalize", True),), cost=_size(Path(path)) / 2**18)

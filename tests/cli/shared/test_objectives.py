@@ -116,11 +116,14 @@ def test_a_policy_for_a_task_earns_its_bound(succeed, model):
         (("--goal", "goal", "--avoid", "state:0"), "avoid: the states to avoid contain the start"),
         (("--avoid", "goal"), "--avoid: expected with --goal"),
         (("--within", "3"), "--within: expected with --goal"),
-        (("--maximise", "probability"), "expected with --goal, the states to reach"),
-        (("--maximise", "reward", "--minimise", "cost"), "expected one of them"),
-        (("--maximise", "reward", "--avoid", "goal"), "expected with a probability"),
-        (("--goal", "goal", "--within", "2", "--horizon", "2"), "expected one of them"),
-        (("--goal", "goal", "--discount", "0.9"), "an objective without a discount was given"),
+        (("--maximise", "probability"), "expected with --goal, which is missing"),
+        (("--maximise", "reward", "--minimise", "cost"), "expected only one of the two"),
+        (
+            ("--maximise", "reward", "--avoid", "goal"),
+            "--avoid: expected without --maximise reward",
+        ),
+        (("--goal", "goal", "--within", "2", "--horizon", "2"), "expected only one of the two"),
+        (("--goal", "goal", "--discount", "0.9"), "--discount: expected without --goal"),
         (("--goal", "goal", "--planner", "pbvi"), "plan with sarsop, hsvi or reachable"),
         (("--maximise", "reward"), "the sum of rewards is infinite"),
         (("--goal", "goal", "-o", "p.alpha"), "p.alpha: a .alpha file cannot store a plan without"),
@@ -137,7 +140,7 @@ def test_an_objective_needs_a_pomdp(say, succeed):
     succeed("convert", "tiger", "t.rpsr", "--model", "psr")
     code, _, err = say("solve", "t.rpsr", "--goal", "0")
     assert code == 1
-    assert "an objective needs a POMDP, not a psr model" in err
+    assert "need a POMDP, and the file holds a psr model" in err
 
 
 def test_compression_keeps_the_probability(succeed, model):
@@ -161,7 +164,7 @@ def test_whether_a_goal_is_certain_and_how(succeed, say, model):
     assert facts["possible"]
     assert facts["rows"][0] == {"support": ["0"], "actions": ["try", "wait"]}
     shown = succeed("almost-sure", model, "--goal", "goal").out
-    assert "not with probability one" in shown
+    assert "no, not with probability one" in shown
     code, out, err = say("almost-sure", model, "--goal", "gaol")
     assert (code, out) == (1, "")
     assert "no label, state or observation is called 'gaol'" in err
@@ -190,7 +193,7 @@ def test_every_verb_on_a_model_takes_an_objective(succeed, say, model):
     for verb in ("accuracy", "core", "evaluate"):
         code, out, err = say(verb, model, "--goal", "goal", "--discount", "0.9")
         assert (code, out) == (1, "")
-        assert "an objective without a discount was given" in err
+        assert "--discount: expected without --goal" in err
 
 
 def test_a_report_on_a_task(succeed, model):

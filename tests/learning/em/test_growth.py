@@ -44,7 +44,8 @@ def test_rounds_go_on_while_the_largest_start_is_chosen_and_time_is_left(monkeyp
     time[0] += 1000  # splits do not count
     assert rounds.next_size([few, many], 18) == 27
     assert rounds.begin(27, 18) == (
-        "held-out episodes ask for more than 18 states: trying 27, which takes about 90 s"
+        "more than 18 states may predict held-out episodes better: trying 27, which takes "
+        "about 90 s"
     )
     time[0] += 80
     rounds.end()
@@ -142,9 +143,9 @@ def test_held_out_episodes_ask_for_the_hours_of_a_clock(monkeypatch):
     estimator = EMRPSR(search=small_search(), progress=said.append).fit(log)
     assert estimator.candidates_[0].states >= 9
     assert estimator.untried_ == 0
-    rounds = [line for line in said if "ask for more than" in line]
+    rounds = [line for line in said if "may predict held-out episodes better" in line]
     assert rounds[0].startswith(
-        "held-out episodes ask for more than 4 states: trying 6, which takes about"
+        "more than 4 states may predict held-out episodes better: trying 6, which takes about"
     )
     # Every look at this clock takes a second, so that no round seems affordable.
     ticks = iter(range(10**6))
@@ -152,7 +153,7 @@ def test_held_out_episodes_ask_for_the_hours_of_a_clock(monkeypatch):
     stopped = EMRPSR(search=small_search(largest=4), time_limit=1e-3).fit(log)
     assert stopped.untried_ == 6
     assert stopped.candidates_[0].states <= 4
-    assert "the time limit left no time for 6" in stopped.findings().origin
+    assert "the time limit left no time to try 6" in stopped.findings().origin
     with pytest.raises(DataError, match="time_limit: read 0, expected None or a number above 0"):
         EMRPSR(time_limit=0).fit(log)
 

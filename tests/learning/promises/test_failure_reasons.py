@@ -137,16 +137,20 @@ GAP = Gap(share=0.2, action="jump", after=("{stay}", "dark"), times=1)
         (
             ModelsDisagree(-1.5, 7.0),
             "its value is -1.5 in one and 7 in another",
-            "only if the truth is among these models",
+            "only if the true system is like one of these models",
         ),
         (EqualRewards(5.0), "all rewards of the log are 5, so", "check the reward column"),
         (SingleAction("{go}"), "the log has one action only, {go}, so", "check the action column"),
         (FewHeldOut(1), "held-out episodes is 1, too few", "record at least 25 episodes"),
-        (MoreData(0.125, 0.01), "models of resampled logs lose 0.12 nats per held-out", "longer"),
+        (MoreData(0.125, 0.01), "is lower by 0.12 nats per held-out", "longer"),
         (MoreStates(18), "the largest size that was tried, 18 states", "search.most of EMRPSR"),
         (StoppedEarly("stopped", 3.0, 1.0), "earns 1 in models of the log (planner: stopped)", ""),
         (PlanDisagrees(3.0, 1.0), "value is 3 in its own model, and the policy earns 1 in", ""),
-        (Unsupported(GAP), "after {stay}, dark the policy takes jump, and the log once", "jump af"),
+        (
+            Unsupported(GAP),
+            "after {stay}, dark, the policy takes jump (in the log: once)",
+            "jump af",
+        ),
     ],
 )
 def test_a_reason_names_its_numbers_and_what_to_do(reason, words, advice):
@@ -172,7 +176,7 @@ def test_a_policy_that_ignores_every_observation_is_reported():
 
 def test_fewer_states_are_advised_only_where_there_are_more_than_two():
     assert "fewer states" in OneAction("go", 3).advice
-    assert OneAction("go", 2).advice.endswith("such as spectral, or record more episodes")
+    assert OneAction("go", 2).advice.endswith("(em or spectral), or record more episodes")
 
 
 @pytest.mark.parametrize("fault", ["rewards", "actions"])
@@ -222,7 +226,9 @@ def test_the_card_has_the_warnings_of_the_terminal_and_a_short_log_comes_last():
     assert all(f"- {plain(line)}" in card.text for line in others)
     assert last not in card.text  # the card says so in a sentence of its own
     restarted = replace(learned, heldout=replace(learned.heldout, resets=2))
-    assert any("holds impossible: record more" in line for line in restarted.warnings())
+    assert any(
+        "of probability 0 in the model: record more" in line for line in restarted.warnings()
+    )
 
 
 def test_shares_of_actions_are_those_of_steps():

@@ -57,8 +57,8 @@ def test_a_first_action_that_the_log_never_begins_with_has_no_promise(discount):
     assert (promise.method, promise.low) == ("importance", promise.least)
     assert promise.vacuous
     assert promise.reason == (
-        "the log hardly shows the policy's actions: at the start the policy takes go, and the log "
-        "never"
+        "the log hardly shows the policy's actions: at the start, the policy takes go (in the "
+        "log: never)"
     )
 
 

@@ -13,7 +13,7 @@ from rpsr.evaluation import StochasticController, open_policy
 from rpsr.evaluation.stochastic_files import save_stochastic
 from rpsr.learning import PreparedLog, SpectralPSR, SpectralRPSR, learn, psr_enough
 from rpsr.learning.promises.make_promise import blind_to_rewards
-from rpsr.learning.promises.promise import ASSUMED
+from rpsr.learning.promises.promise import ASSUMPTION
 from rpsr.learning.promises.safe import _beats, behaviour_like
 from rpsr.logs import Trajectories
 from rpsr.report.learning_page import learning_page, verdict_card
@@ -41,7 +41,7 @@ def test_learned_policies_have_promises(learned):
     said = dict(learned.facts())["promise"]
     assert said.startswith(learned.promise.words(learned.census.digits))
     mean = learned.steps / learned.episodes
-    assert said.endswith(f"after the last logged step ({mean:.3g} steps on average)")
+    assert said.endswith(f"after the end of the logged episodes (mean: {mean:.3g} steps)")
     ended = replace(learned, census=replace(learned.census, ended=learned.episodes))
     assert ended.continued == ""
 
@@ -80,8 +80,8 @@ def test_a_policy_that_the_log_shows_to_be_worse_is_called_worse(learned):
     first = replace(worse.safe.offers[0].promise, high=2.5)
     offers = (replace(worse.safe.offers[0], promise=first), *worse.safe.offers[1:])
     said = replace(worse.safe, offers=offers).warning()
-    assert said.startswith("the log shows that the policy is worse than the behaviour policy: at ")
-    assert "at most 2.5, and the behaviour policy at least 3. Do not use it" in said
+    assert said.startswith("the log shows that the policy is worse than the behaviour policy: its")
+    assert "at most 2.5, that of the behaviour policy at least 3. Do not use it" in said
 
 
 def test_equal_rewards_are_no_reason_for_a_policy(learned):
@@ -93,8 +93,8 @@ def test_equal_rewards_are_no_reason_for_a_policy(learned):
 
 
 def test_a_promise_says_what_it_assumes_and_a_missing_estimate_is_a_dash(learned, capsys):
-    assert " ".join(printed(learned, capsys).split()).count(ASSUMED) == 1
-    assert ASSUMED in " ".join(learning_page(learned, "a log").html().split())
+    assert " ".join(printed(learned, capsys).split()).count(ASSUMPTION) == 1
+    assert ASSUMPTION in " ".join(learning_page(learned, "a log").html().split())
     none = tuple(
         replace(offer, promise=replace(offer.promise, value=None)) for offer in learned.safe.offers
     )
@@ -122,10 +122,13 @@ def test_what_is_said_of_a_policy_names_the_one_that_is_written(learned):
     choice = replace(plan.choice, options=options, index=0)
     assert "it is wrong" in replace(plan, choice=choice).warnings()
     doubted = replace(table, choice=choice)
-    assert f"about the best plan, not {which}, which is the policy: it is wrong" in (
+    assert f"it is wrong (this is about the best plan, not about the policy, {which})" in (
         doubted.warnings()
     )
-    assert f"about the best plan, not {which}" in verdict_card(doubted).text
+    assert (
+        f"(this is about the best plan, not about the policy, {which})"
+        in verdict_card(doubted).text
+    )
 
 
 def test_a_table_with_a_higher_lower_bound_is_preferred_to_a_wide_promise(learned):

@@ -45,12 +45,13 @@ def test_enough_says_what_the_paper_says():
     low, high = (f"{100 * end:.2g}" for end in answer.interval)
     assert answer.words == (
         f"a PSR loses {100 * answer.statistic:.2g} % of the reward variance that histories predict "
-        f"(95 % interval {low} to {high} %); where it does, noise can hide differences "
-        f"between tests up to {100 * answer.resolution:.2g} % of those in rewards"
+        f"(95 % interval {low} to {high} %); noise may hide only differences between "
+        f"tests that are below {100 * answer.resolution:.2g} % of the lost differences between "
+        "rewards"
     )
     assert "difference" not in accurate.words
     with pytest.raises(
-        InputError, match=r"at least 40 episodes \(one longer than 500 steps counts once per 125"
+        InputError, match=r"at least 40 episodes \(an episode of more than 500 steps counts as one"
     ):
         psr_enough(LOG.select(np.arange(3)))
 
@@ -61,7 +62,7 @@ def test_enough_does_not_take_what_hardly_shows_for_what_is_not_there():
     assert answer.interval[0] > 0.05  # all that shows speaks against a PSR
     assert answer.verdict == "undecided"
     assert answer.resolution > COARSE
-    assert f"the resolution of the log is only {answer.resolution:.2g}" in answer.words
+    assert f"differences between tests of up to {100 * answer.resolution:.2g} %" in answer.words
 
 
 def shop():

@@ -74,16 +74,27 @@ def _decimal(value: Fraction, rounding: str) -> str:
     return digits if plain else f"{digits}e{exponent}"
 
 
-def check_certifiable(model: LinearModel, source: str) -> None:
+def check_certifiable(model: LinearModel, wanted: Wanted) -> None:
     """Before planning, refuse a certificate of a plan that cannot have one."""
     from rpsr.errors import InputError
+    from rpsr.models import POMDP
 
     if model.kind not in ("belief", "rpsr") or not model.domain.known:
         raise InputError(
-            f"--certificate: a plan on a {model.kind} model has none; plan on the POMDP"
+            f"--certificate: a plan on a {model.kind} model cannot have one; plan on the POMDP"
         )
-    if model.record is None and source == "-":
-        raise InputError("--certificate: standard input is read once; give a file")
+    if model.record is None and wanted.source == "-":
+        raise InputError(
+            "--certificate: the POMDP is read twice, which standard input does not allow; "
+            "give a file"
+        )
+    native = wanted.source.lower().endswith(".rpsr")
+    if model.record is None and native and not isinstance(wanted.model(), POMDP):
+        raise InputError(
+            "--certificate: needs the POMDP, and the file holds its R-PSR; give the POMDP with "
+            "--model rpsr",
+            place=wanted.source,
+        )
 
 
 def write_certificate(
@@ -101,7 +112,7 @@ def write_certificate(
         loaded = wanted.model()
         pomdp = loaded if isinstance(loaded, POMDP) else None
     if solution.points is None and not quiet:
-        note("sarsop searches for points that prove the upper bound")
+        note("sarsop searches for belief points that prove the upper bound")
     made = certify(solution, pomdp)
     size = made.save(path)
     seconds = perf_counter() - began
@@ -109,10 +120,13 @@ def write_certificate(
     bounds = Bounds.of(Fraction(made.lower), upper, wanted.objective)
     if not quiet:
         low, high = bounds.texts
-        proven = f"{low or 'no lower bound'} to {high or 'no upper bound'}"
-        note(f"the certificate proves {proven}, in {size:,} bytes and {seconds:.2g} s")
+        bounds_proven = f"lower bound {low or 'none'}, upper bound {high or 'none'}"
+        note(f"the certificate proves: {bounds_proven} ({size:,} bytes, made in {seconds:.2g} s)")
         if made.looser(solution):
-            note("these bounds are looser than the plan's: the search for points was stopped early")
+            note(
+                "the certificate's bounds are looser than the plan's: the search for belief points "
+                "was stopped early"
+            )
     low, high = bounds.floats
     return {"file": str(path), "lower": low, "upper": high, "bytes": size, "seconds": seconds}
 

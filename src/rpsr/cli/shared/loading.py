@@ -46,5 +46,6 @@ def looking_ahead(path: str | None, policy: AnyPolicy) -> AlphaPolicy:
     from rpsr.planning import AlphaPolicy
 
     if not isinstance(policy, AlphaPolicy):
-        raise InputError("has no vectors for --look-ahead", place=path or "the uniform policy")
+        needs = "has no alpha vectors, which --look-ahead needs: leave out --look-ahead"
+        raise InputError(needs, place=path or "the uniform policy")
     return policy.looking_ahead()

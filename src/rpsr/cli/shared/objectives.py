@@ -25,17 +25,19 @@ class GoalOptions:
     """The objective, instead of the discounted sum of rewards, in any number of steps."""
 
     goal: Annotated[str | None, Parameter(help=f"The states to reach: {_SET}.")] = None
-    avoid: Annotated[str | None, Parameter(help="States never to enter, as for --goal.")] = None
+    avoid: Annotated[str | None, Parameter(help="States never to enter, named as for --goal.")] = (
+        None
+    )
     maximise: Annotated[
         Literal["probability", "reward"] | None,
         Parameter(
             help="Maximise the probability of reaching the goal (the default with --goal), or the "
-            "sum of rewards without a discount."
+            "undiscounted sum of rewards."
         ),
     ] = None
     minimise: Annotated[
         Literal["cost"] | None,
-        Parameter(help="Minimise the sum of costs without a discount, until the goal."),
+        Parameter(help="Minimise the undiscounted sum of costs (negative rewards) until the goal."),
     ] = None
 
     @property
@@ -50,17 +52,19 @@ class GoalOptions:
         from rpsr.models.objectives import Objective
 
         if self.maximise is not None and self.minimise is not None:
-            raise InputError("--maximise and --minimise: expected one of them")
+            raise InputError("--maximise and --minimise: expected only one of the two")
         measure = self.minimise or self.maximise
         if measure is None and self.goal is None:
             if self.avoid is not None or self.steps is not None:
-                option = "--within" if self.avoid is None else "--avoid"
-                raise InputError(f"{option}: expected with --goal, --maximise or --minimise")
+                if self.avoid is not None:
+                    raise InputError("--avoid: expected with --goal, which is missing")
+                raise InputError("--within: expected with --goal, --maximise or --minimise")
             return None
         if measure in (None, "probability") and self.goal is None:
-            raise InputError("--maximise probability: expected with --goal, the states to reach")
+            raise InputError("--maximise probability: expected with --goal, which is missing")
         if measure not in (None, "probability") and self.avoid is not None:
-            raise InputError("--avoid: expected with a probability, not with rewards or costs")
+            other = "--minimise cost" if measure == "cost" else "--maximise reward"
+            raise InputError(f"--avoid: expected without {other}; leave out one of the two")
         return Objective(measure or "probability", self.goal, self.avoid, self.steps)
 
     def check(self, discount: object) -> None:
@@ -68,7 +72,10 @@ class GoalOptions:
         from rpsr.errors import InputError
 
         if self.objective is not None and discount is not None:
-            raise InputError("--discount: an objective without a discount was given")
+            raise InputError(
+                "--discount: expected without --goal, --maximise and --minimise, which do not "
+                "discount; leave out --discount"
+            )
 
 
 @Parameter(name="*")
@@ -84,7 +91,8 @@ class LogGoalOptions(GoalOptions):
         Parameter(help="The observations that end an episode successfully, separated by commas."),
     ] = None
     avoid: Annotated[
-        str | None, Parameter(help="Observations never to make; they end an episode, too.")
+        str | None,
+        Parameter(help="The observations that end an episode as a failure, separated by commas."),
     ] = None
 
 
@@ -98,7 +106,8 @@ class ObjectiveOptions(GoalOptions):
         Parameter(
             converter=whole,
             validator=at_least(1),
-            help="Number of steps in which the objective counts; by default any number.",
+            help="With --goal, --maximise or --minimise: the number of steps after which the task "
+            "ends; by default no limit.",
         ),
     ] = None
 
@@ -129,8 +138,9 @@ class ObjectiveOptions(GoalOptions):
             return model
         if not isinstance(model, POMDP):
             raise InputError(
-                f"an objective needs a POMDP, not a {model.kind} model; convert the POMDP with "
-                "it, or learn from a log with it",
+                "--goal, --maximise and --minimise need a POMDP, and the file holds a "
+                f"{model.kind} model; use them when the model is made, with 'rpsr convert' or "
+                "'rpsr learn'",
                 place=source,
             )
         return objective.timed_task(model) if timed else objective.task(model)

@@ -25,6 +25,21 @@ def load_pomdp(source: str, **options: Any) -> POMDP:
         return sources.load_pomdp(source, **options)
 
 
+def refuse_domain(path: str, target: str) -> None:
+    """Refuse the name of a built-in domain where a log is expected; target: a log to suggest."""
+    from pathlib import Path
+
+    from rpsr.domains.catalogue import NAMES
+    from rpsr.errors import InputError
+
+    if path.partition(":")[0] in NAMES and not Path(path).exists():
+        raise InputError(
+            f"no such file or folder; {path} is a built-in domain: 'rpsr simulate {path} -o "
+            f"{target}' writes a log",
+            place=path,
+        )
+
+
 def _announced(source: str) -> AbstractContextManager[object]:
     """A live line while a built-in model of a size that was asked for is made.
 

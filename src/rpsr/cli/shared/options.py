@@ -34,7 +34,7 @@ def named_file(_type: Any, tokens: Sequence[Token]) -> str:
     """The path of a file, which cannot be a stream."""
     path = standard_stream(_type, tokens)
     if path == "-":
-        raise ValueError("read -, expected a name: standard output is not possible here")
+        raise ValueError("read -, expected the name of a file: this cannot be standard output")
     return path
 
 
@@ -68,7 +68,7 @@ def precision(_type: Any, tokens: Sequence[Token]) -> float | Relative:
     except ValueError:
         number = 0.0
     if not 0 < number < float("inf"):
-        raise ValueError(f"read {text!r}, expected a finite number above 0, or a percentage")
+        raise ValueError(f"read {text!r}, expected a finite number above 0, or 1%")
     if not text.endswith("%"):
         return number
     from rpsr.planning.precision import Relative
@@ -117,12 +117,12 @@ def column_names(_type: Any, tokens: Sequence[Token]) -> dict[str, str]:
     for pair in tokens[0].value.split(","):
         role, equals, name = map(str.strip, pair.partition("="))
         if not (role and equals and name):
-            expected = f"expected ROLE=NAME, a role of {', '.join(ROLES)}"
+            expected = f"expected ROLE=NAME, where ROLE is one of {', '.join(ROLES)}"
             raise ValueError(f"read {pair.strip()!r}, {expected}")
         if role not in ROLES:
             raise ValueError(f"read {pair.strip()!r}, {wrong_role(role, name)}")
         if role in columns:
-            raise ValueError(f"read {role} twice")
+            raise ValueError(f"read the role {role} twice, expected it once")
         columns[role] = name
     return columns
 
@@ -133,9 +133,9 @@ ColumnNames = Annotated[
         converter=column_names,
         n_tokens=1,
         accepts_keys=False,
-        help="Column names of CSV and Parquet files that differ from the usual names: "
-        "episode=patient,action=drug,observation=test,reward=gain; likewise step, propensity, "
-        "terminated, truncated, state.",
+        help="Columns of CSV and Parquet files whose names differ from the usual ones, as "
+        "ROLE=NAME: episode=patient,action=drug,observation=test,reward=gain. The other roles are "
+        "step, propensity, terminated, truncated and state.",
     ),
 ]
 Source = Annotated[
@@ -149,7 +149,7 @@ Source = Annotated[
 ]
 Normalize = Annotated[
     bool,
-    Parameter(negative="", help="Accept rows of probabilities with any sum and rescale them."),
+    Parameter(negative="", help="Rescale rows of probabilities whose sum is not 1."),
 ]
 Discount = Annotated[str | None, Parameter(help="Use this discount instead of the source's own.")]
 LookAhead = Annotated[
@@ -181,21 +181,19 @@ Jobs = Annotated[
 ]
 Scheduler = Annotated[
     str | None,
-    Parameter(
-        help="Work on the workers of a running Dask scheduler, by its address, tcp://HOST:PORT."
-    ),
+    Parameter(help="Run on the workers of the Dask scheduler at this address, tcp://HOST:PORT."),
 ]
 SchedulerFile = Annotated[
     Path | None,
-    Parameter(help="The same, by the file in which the scheduler wrote its address."),
+    Parameter(help="Run on the workers of the Dask scheduler that wrote its address to this file."),
 ]
 ShardOption = Annotated[
     Any,
     Parameter(
         converter=shard,
         n_tokens=1,
-        help="Do part I of N of the work, I/N such as 2/5; `rpsr merge` puts the rows of all "
-        "parts together.",
+        help="Do only part I of N parts of the work, such as 2/5; `rpsr merge` merges the rows of "
+        "all parts.",
     ),
 ]
 Certificate = Annotated[
@@ -210,7 +208,7 @@ TimeLimit = Annotated[
     float | None,
     Parameter(
         validator=positive,
-        help="Time limit in seconds per source; the time to read it does not count.",
+        help="Time limit per source, in seconds, without the time to read the source.",
     ),
 ]
 Json = Annotated[

@@ -112,7 +112,8 @@ def check_targets(*targets: str | Path | None, sources: Iterable[str | Path] = (
             continue
         path = Path(target).resolve()
         if path in taken:
-            raise InputError(f"is already {taken[path]}, expected another file", place=str(target))
+            already = f"is already {taken[path]} of this command, expected another file"
+            raise InputError(already, place=str(target))
         taken[path] = "an output"
 
 
@@ -138,15 +139,14 @@ def check_policy_name(target: str | Path | None) -> None:
     """Refuse a policy file with a suffix that is not that of one."""
     from rpsr.io.file_kinds import SUFFIXES
 
+    known = (".json", ".npz", ".alpha", ".pg", ".policy")
+    expected = f"expected the name of a policy file, which ends in {', '.join(known)}"
     names = {"model": SUFFIXES["model"], "log": SUFFIXES["log"], "page": PAGES}
     for what, suffixes in names.items():
         if target is not None and str(target).lower().removesuffix(".gz").endswith(suffixes):
-            expected = f"has the suffix of a {what}, expected another one for a policy"
-            raise InputError(expected, place=str(target))
-    known = (".json", ".npz", ".alpha", ".pg", ".policy")
+            raise InputError(f"has the suffix of a {what}, {expected}", place=str(target))
     suffix = "" if target is None else Path(str(target).lower().removesuffix(".gz")).suffix
     if suffix not in ("", *known):
-        expected = f"expected a name ending in {', '.join(known)} for a policy"
         raise InputError(expected, place=str(target))
 
 

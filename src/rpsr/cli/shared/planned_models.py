@@ -45,7 +45,9 @@ def planned_model(wanted: Wanted, kind: Kind | None) -> LinearModel:
     loaded, source = wanted.model(), wanted.source
     if not isinstance(loaded, POMDP):
         if kind is not None and kind != loaded.kind:
-            raise InputError(f"holds a {loaded.kind} model, expected a POMDP", place=source)
+            raise InputError(
+                f"holds a {loaded.kind} model, expected a POMDP for --model {kind}", place=source
+            )
         return loaded
     for warning in loaded.warnings:
         note(f"{source}: {warning}")
@@ -63,7 +65,9 @@ def compressed_model(wanted: Wanted, kind: Kind | None) -> Compressed:
     loaded, source = wanted.model(), wanted.source
     if not isinstance(loaded, POMDP) or kind not in (None, "pomdp"):
         what = kind or getattr(loaded, "kind", "pomdp")
-        raise InputError(f"--compress needs a POMDP, not a {what} model", place=source)
+        raise InputError(
+            f"--compress needs a POMDP, not a {what} model: leave out --compress", place=source
+        )
     for warning in loaded.warnings:
         note(f"{source}: {warning}")
     return compress(loaded)

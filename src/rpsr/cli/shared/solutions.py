@@ -81,7 +81,7 @@ def facts_of(solution: Solution, document: dict[str, Any]) -> list[tuple[str, An
             numbers[key] = _first_bound(document[key])
     learned = document["learned"]
     if learned is not None:
-        numbers["learned"] = f"by {learned}: bounds hold for this model, not for the system"
+        numbers["learned"] = f"by {learned}: the bounds hold for this model, not for the system"
         if not solution.proven:
             estimate = "the value is the planner's estimate on the learned model"
             numbers["learned"] = f"by {learned}; no bound is proven: {estimate}"
@@ -99,7 +99,8 @@ def facts_of(solution: Solution, document: dict[str, Any]) -> list[tuple[str, An
 
 
 def _first_bound(first: dict[str, Any]) -> str:
-    """A first bound in a line, such as `tighter informed, 1.188 after 0.61 s (...)`."""
-    beside = ", ".join(f"{other['name']} {other['value']:.4g}" for other in first["beside"])
-    line = f"{first['name']}, {first['value']:.4g} after {first['seconds']:.2g} s"
-    return f"{line} ({beside})" if beside else line
+    """A first bound: `1.188 by the tighter informed bound, after 0.61 s (others: ...)`."""
+    beside = ", ".join(f"{other['value']:.4g} by {other['name']}" for other in first["beside"])
+    by = f"by the {first['name']} bound"
+    line = f"{first['value']:.4g} {by}, after {first['seconds']:.2g} s"
+    return f"{line} (others: {beside})" if beside else line

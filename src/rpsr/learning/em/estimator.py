@@ -184,11 +184,11 @@ class EMRPSR(Estimator):
     def findings(self) -> Findings:
         """The results: the candidates, the chosen one first, and rarely tried actions."""
         first = self.candidates_[0]
-        end = " and the end" if first.fitted.end >= 0 else ""
+        end = " and one for the end of the task" if first.fitted.end >= 0 else ""
         more = ""
         if self.untried_:
-            more = "; held-out episodes ask for more, and the time limit left no time for "
-            more += str(self.untried_)
+            more = "; more states may predict held-out episodes better, but the time limit left no "
+            more += f"time to try {self.untried_}"
         elif self._unsplit:
             more = "; the time limit left no time to split states"
         alone = (

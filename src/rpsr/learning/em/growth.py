@@ -81,8 +81,8 @@ class Rounds:
     def begin(self, size: int, tried: int) -> str:
         """Start the clock of a round; a line that says what it will cost."""
         words = (
-            f"held-out episodes ask for more than {tried} states: trying {size}, which takes about "
-            f"{self._cost:.0f} s"
+            f"more than {tried} states may predict held-out episodes better: trying {size}, which "
+            f"takes about {self._cost:.0f} s"
         )
         self._last = deadline.now()
         return words

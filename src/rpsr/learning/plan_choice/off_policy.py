@@ -52,8 +52,8 @@ class OffPolicyEstimate:
         if self.steps == 0:
             return "none: no episode agrees with the plan"
         last = self.agreeing[1]
-        agree = "episode still agrees" if last == 1 else "episodes still agree"
-        return f"{self.interval}, {self.over}; {last} {agree} at step {self.steps}"
+        agree = "episode agrees" if last == 1 else "episodes agree"
+        return f"{self.interval}, {self.over}; {last} {agree} with the plan up to step {self.steps}"
 
     @property
     def interval(self) -> str:

@@ -84,8 +84,8 @@ def _shares(model: LinearModel, log: Trajectories) -> dict[str, float]:
 
 def _inconsistent(played: float, value: float) -> str:
     return (
-        f"simulated in its own model the policy earns {played:.4g}, not {value:.4g}: the "
-        "model is inconsistent, and the policy may be worth little"
+        f"the policy earns {played:.4g} when simulated in its own model, and the planner's value "
+        f"is {value:.4g}: the model is inconsistent, and the policy may earn little"
     )
 
 
@@ -133,6 +133,6 @@ def too_good(plan: Solution, census: Census) -> str:
     if plan.value <= most + room:
         return ""
     return (
-        f"the planner promises {plan.value:.4g}, and the rewards of the log add up to at most "
-        f"{most:.4g}: the model is inconsistent, and the policy may be worth less"
+        f"the planner's value is {plan.value:.4g}, and the rewards of the log allow a return of "
+        f"at most {most:.4g}: the model is inconsistent, and the policy may earn less"
     )

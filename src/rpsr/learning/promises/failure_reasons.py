@@ -80,7 +80,7 @@ class BadPredictions(Reason):
         "held-out predictions are wrong after {after}, {action}: {observation} was predicted with "
         "probability {predicted:.2g} and came in {observed:.2g} of {steps} steps"
     )
-    ADVICE = "record more episodes that come there, or allow more states (--rank)"
+    ADVICE = "record more episodes with this case, or allow more states (--rank)"
 
     after: str
     action: str
@@ -98,7 +98,7 @@ class BadRewards(Reason):
         "held-out rewards are predicted hardly better than by their mean (RMSE {rmse:.4g} instead "
         "of {std:.4g})"
     )
-    ADVICE = "record more episodes, above all of those with rare rewards"
+    ADVICE = "record more episodes, especially with rare rewards"
 
     rmse: float
     std: float
@@ -119,12 +119,12 @@ class FewHeldOut(Reason):
     """How many episodes are held out."""
 
     WORDS = (
-        "the number of held-out episodes is {episodes}, too few to find wrong predictions, wrong "
+        "the number of held-out episodes is {episodes}, too few to detect wrong predictions, wrong "
         "rewards or a lack of data"
     )
     ADVICE = (
         f"record at least {TESTABLE * HELD_OUT} episodes, of which one in {HELD_OUT} is held out; "
-        "that nothing else is reported says little here"
+        "until then, the model may be wrong without another warning"
     )
 
     episodes: int
@@ -139,7 +139,7 @@ class ModelsDisagree(Reason):
         "{low:.4g} in one and {high:.4g} in another"
     )
     ADVICE = (
-        "record more episodes; the bounds allow for this only if the truth is among these models"
+        "record more episodes; the bounds hold only if the true system is like one of these models"
     )
 
     low: float
@@ -151,10 +151,10 @@ class MoreData(Reason):
     """The held-out log-likelihood per step that models of resampled logs lose."""
 
     WORDS = (
-        "the log is short for its model: models of resampled logs lose {loss:.2g} nats per "
-        "held-out step"
+        "the log is short for its model: the log-likelihood of models of resampled logs is lower "
+        "by {loss:.2g} nats per held-out step"
     )
-    ADVICE = "record more episodes; a much longer log would gain about as much as they lose"
+    ADVICE = "record more episodes; a much longer log would raise it by about as much"
 
     loss: float
     stderr: float
@@ -165,7 +165,7 @@ class MoreStates(Reason):
     """The largest number of states that was tried is the best one."""
 
     WORDS = "the held-out likelihood is highest at the largest size that was tried, {states} states"
-    ADVICE = "try more states (--rank, or search.sizes and search.most of EMRPSR)"
+    ADVICE = "try more states (--rank; in Python, search.sizes and search.most of EMRPSR)"
 
     states: int
 
@@ -176,7 +176,7 @@ class OneAction(Reason):
 
     WORDS = "the policy always takes {action}, whatever is observed in simulations"
     ADVICE = (
-        "if that cannot be right, try another --estimator, such as spectral, {fewer}or record more "
+        "if that cannot be right, try another --estimator (em or spectral), {fewer}or record more "
         "episodes"
     )
 

@@ -77,7 +77,7 @@ def behaviour_promise(logs: Logs, discount: float | None, *, level: float = LEVE
 def check_level(level: float) -> None:
     """Refuse a level of promises that is out of range."""
     if not 0.5 <= level < 1:
-        raise DataError(f"level: read {level}, expected one from 0.5 to below 1")
+        raise DataError(f"level: read {level}, expected a number from 0.5 to below 1")
 
 
 def blind_to_rewards(estimator: Estimator, enough: Enough | None) -> str:

@@ -9,8 +9,11 @@ from rpsr.errors import DataError
 from rpsr.logs.census import Census
 
 LEVEL = 0.95
-# Of bounds by models and by importance weighting; no test on the log can show that it is wrong.
-ASSUMED = "if the logged actions depended on nothing but earlier logged actions and observations"
+ASSUMPTION = (
+    "Bounds by models and by importance weighting assume that the logged actions depended on "
+    "nothing but earlier logged actions and observations. An expert who acted on other information "
+    "breaks this assumption, and no test detects that."
+)
 EQUAL = "all rewards of the log are equal, so that it cannot tell policies apart"
 Method = Literal["models", "importance", "returns"]
 HOW: dict[Method, str] = {
@@ -44,8 +47,8 @@ class Gap:
         """The missing action, in a clause."""
         times = {0: "never", 1: "once"}.get(self.times, f"{self.times} times")
         return (
-            f"the log hardly shows the policy's actions: {self.where} the policy takes "
-            f"{self.action}, and the log {times}"
+            f"the log hardly shows the policy's actions: {self.where}, the policy takes "
+            f"{self.action} (in the log: {times})"
         )
 
 

@@ -110,16 +110,16 @@ class SafeChoice:
         keep = "keep the behaviour policy (--safe writes one like it)"
         if mine.high < logged.low:
             return (
-                f"the log shows that the policy{name} is worse than the behaviour policy: at most "
-                f"{mine.high:.{digits}g}, and the behaviour policy at least "
+                f"the log shows that the policy{name} is worse than the behaviour policy: its "
+                f"return is at most {mine.high:.{digits}g}, that of the behaviour policy at least "
                 f"{logged.low:.{digits}g}. Do not use it: {keep}"
             )
         unknown = f"the log does not show that the policy{name} is better than the behaviour policy"
         if mine.equal:
             return f"{unknown}: {EQUAL}"
         return (
-            f"{unknown}: at least {mine.low:.{digits}g}, and the behaviour policy about "
-            f"{logged.about(digits)}. Record more episodes, or {keep}"
+            f"{unknown}: its return is at least {mine.low:.{digits}g}, that of the behaviour "
+            f"policy about {logged.about(digits)}. Record more episodes, or {keep}"
         )
 
     def rows(self) -> list[dict[str, Any]]:

@@ -91,8 +91,8 @@ class Enough:
         )
         if self.verdict == "no":
             words += (
-                "; where it does, noise can hide differences between tests up to "
-                f"{_percent(self.resolution)} % of those in rewards"
+                "; noise may hide only differences between tests that are below "
+                f"{_percent(self.resolution)} % of the lost differences between rewards"
             )
         return f"{words}; {self.reason}" if self.reason else words
 
@@ -160,8 +160,8 @@ def _grouped(log: PreparedLog, plan: WindowPlan) -> list[Moments]:
         groups[group].add(part)
     if min(group.windows for group in groups) == 0:
         raise TooShort(
-            f"the log is too short: expected at least {GROUPS} episodes (one longer than {LONG} "
-            f"steps counts once per {STRETCH} steps)"
+            f"the log is too short: expected at least {GROUPS} episodes (an episode of more than "
+            f"{LONG} steps counts as one per {STRETCH} steps)"
         )
     return groups
 
@@ -217,13 +217,14 @@ def _verdict(
         return "undecided", "histories predict almost none of the reward variance"
     if shares.low > tolerance and shares.resolution > COARSE:
         return "undecided", (
-            f"the resolution of the log is only {shares.resolution:.2g}: noise may hide "
-            "differences between tests"
+            "noise may hide differences between tests of up to "
+            f"{100 * shares.resolution:.2g} % of the lost differences between rewards, more than "
+            f"{_percent(COARSE)} %: use a longer log"
         )
     if shares.low > tolerance:
         return "no", ""
     if shares.high >= tolerance:
-        allowed = f"the interval contains the tolerance, {_percent(tolerance)} %"
+        allowed = f"the interval contains {_percent(tolerance)} %, the largest loss allowed"
         return "undecided", f"{allowed}: use a longer log"
     if unseen_share(survey.follows) >= MISSING:
         return "undecided", (

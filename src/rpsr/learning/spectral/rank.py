@@ -122,7 +122,8 @@ def rank_words(rank: int, standing: int, trials: tuple[Trial, ...], source: str 
         return f"{words}; rank {best.rank} predicts held-out episodes best"
     by = f"by {other.behind:.2g} ± {other.stderr:.2g} per step"
     if rank <= standing:
-        return f"{words}; rank {best.rank} predicts held-out episodes better, but only {by}"
+        within = f"but only {by}, within the standard error"
+        return f"{words}; rank {best.rank} predicts held-out episodes better, {within}"
     also = "" if rank == best.rank else f", and {rank} within a standard error of {best.rank}"
     return (
         f"{words}; rank {best.rank} predicts held-out episodes better than {other.rank} {by}{also}"
