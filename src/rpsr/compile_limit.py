@@ -1,7 +1,8 @@
 """How long a thread waits for the compiler: until a deadline or Ctrl-C, if it has set a cutoff.
 
 A kernel that is not compiled by then raises what the cutoff makes, so that the work ends in time.
-A cutoff belongs to the thread (more precisely, to the context) that set it.
+Where kernels do little, it is interpreted instead. A cutoff belongs to the thread (more precisely,
+to the context) that set it.
 """
 
 from __future__ import annotations
@@ -41,22 +42,35 @@ class Cutoff:
 
 
 _cutoff: ContextVar[Cutoff | None] = ContextVar("_cutoff", default=None)
+_interpret: ContextVar[bool] = ContextVar("_interpret", default=False)
 _waited = threading.local()
 
 
 @contextmanager
-def compiling_until(cutoff: Cutoff | None) -> Generator[None]:
-    """Inside, kernels are compiled until the cutoff only; None: however long it takes."""
-    token = _cutoff.set(cutoff)
+def compiling_until(cutoff: Cutoff | None, *, interpret: bool = False) -> Generator[None]:
+    """Inside, kernels are compiled until the cutoff only; None: however long it takes.
+
+    interpret: whether those that are missing then are interpreted instead of raising an exception.
+    """
+    tokens = _cutoff.set(cutoff), _interpret.set(interpret)
     try:
         yield
     finally:
-        _cutoff.reset(token)
+        _cutoff.reset(tokens[0])
+        _interpret.reset(tokens[1])
 
 
 def current_cutoff() -> Cutoff | None:
     """The cutoff of this thread, if it has one."""
     return _cutoff.get()
+
+
+def exception_for_missing() -> Exception | None:
+    """What a kernel raises that is not ready at the cutoff; None if it is interpreted."""
+    cutoff = _cutoff.get()
+    assert cutoff is not None, "without a cutoff, kernels are compiled"
+    cutoff.unfinished = True
+    return None if _interpret.get() else cutoff.reached()
 
 
 def count_waiting(seconds: float) -> None:

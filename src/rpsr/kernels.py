@@ -7,7 +7,8 @@ that, and outside `interpreted_first`, they are compiled (`compile_thread`) or l
 (`kernel_cache`).
 
 A running call is never abandoned, so callers of `interpreted_first` call kernels in short pieces.
-Compiling is: a kernel that is not ready at a limit (`compile_limit`) raises what the limit asks.
+Compiling is: a kernel that is not ready at a limit raises an exception or is interpreted
+(`compile_limit`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rpsr.compile_limit import NotCompiled, current_cutoff
+from rpsr.compile_limit import NotCompiled, current_cutoff, exception_for_missing
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -45,23 +46,14 @@ class Kernel:
         self._options = options
 
     def __call__(self, *arguments: Any) -> Any:
-        if interpreting():
-            return self._interpreted(*arguments)
-        try:
-            return self._compiled(*arguments)
-        except NotCompiled:
-            cutoff = current_cutoff()
-            assert cutoff is not None, "without a cutoff, kernels are compiled"
-            cutoff.unfinished = True
-            error = cutoff.reached()
-        raise error
-
-    def light(self, *arguments: Any) -> Any:
-        """See `light`."""
-        try:
-            return self._interpreted(*arguments) if interpreting() else self._compiled(*arguments)
-        except NotCompiled:
-            return self._interpreted(*arguments)
+        if not interpreting():
+            try:
+                return self._compiled(*arguments)
+            except NotCompiled:
+                error = exception_for_missing()
+            if error is not None:
+                raise error
+        return self._interpreted(*arguments)
 
     def _compiled(self, *arguments: Any) -> Any:
         cutoff = current_cutoff()
@@ -130,11 +122,6 @@ def njit(**options: Any) -> Callable[[Function], Function]:
         return made
 
     return kernel
-
-
-def light(kernel: Any, *arguments: Any) -> Any:
-    """Call a kernel that does little: it is interpreted, if there is no time to compile it."""
-    return kernel.light(*arguments)
 
 
 def interpreting() -> bool:

@@ -73,6 +73,18 @@ def test_a_horizon_is_planned_without_further_kernels(compiler, ready):
     assert len(plan.stages) == 6
 
 
+@pytest.mark.parametrize("ready", READY)
+@pytest.mark.parametrize("planner", ["auto", "sarsop", "hsvi"])
+def test_goals_are_planned_without_further_kernels(compiler, planner, ready):
+    compiler.ready, goal = ready, rpsr.reach("column-3-row-2")
+    plan = rpsr.solve(
+        rpsr.load("4x3"), planner, objective=goal, time_limit=1000.0, max_iterations=3
+    )
+    assert plan.lower <= 1 <= plan.upper  # it can be reached for certain
+    assert plan.compiled is not compiler.cut
+    assert compiler.late == []
+
+
 def test_a_cut_compilation_counts_in_the_limit_only():
     clock = Clock(lambda row: None, time_limit=1000.0)
     part = clock.share(0.5)

@@ -17,9 +17,9 @@ a solution gives a cheap one (see `cheap_plan`); `attempt` turns limits and Ctrl
 of a solution; `run.report` adds a row to the trace; `run.solution` fills in the common fields. A
 planner that can continue an earlier run is a `ResumablePlanner` and uses `run.earlier`.
 
-Kernels are compiled until the time limit or Ctrl-C. One that is missing then is a `LimitReached`:
-in `attempt` always, and elsewhere if the answer can be a cheap plan. A kernel that does little can
-be interpreted instead (`kernels.light`).
+Kernels are compiled until the time limit or Ctrl-C. One that is missing then is a `LimitReached` in
+`attempt`, and in the rest of `plan` if the answer can be a cheap plan. Without a discount, the rest
+of `plan` is interpreted instead: planners without a discount do little there.
 """
 
 from __future__ import annotations
@@ -194,7 +194,10 @@ class BasePlanner(ABC):
             run = Run(self, linear, progress or silent, earlier)
             cutoff = run.clock.cutoff
             try:
-                with compiling_until(cutoff if has_cheap_plan(run) else None):
+                endless = whole and linear.domain.known
+                with compiling_until(
+                    cutoff if endless else None, interpret=not has_cheap_plan(run)
+                ):
                     return self.plan(run)
             except (KeyboardInterrupt, LimitReached) as stopped:  # before there is a solution
                 why = Status.INTERRUPTED

@@ -177,8 +177,8 @@ class _Portfolio:
         watch = Worthwhile(self.clock, goal)
         part = self._part(planner, watch.until, watch, begun)
         best = self.answers.best
-        try:  # without any answer so far, its first kernels are compiled even past the limit
-            with compiling_until(None if best is None else self.clock.cutoff):
+        try:  # without any answer so far, it needs to begin at least
+            with compiling_until(self.clock.cutoff, interpret=best is None):
                 plan = planner.plan(part)
         except MemoryTooSmall:
             if best is None:
