@@ -125,15 +125,7 @@ def measured_cold(make: Callable[[], POMDP], name: str, seconds: float, stop: fl
         words = ["solve", str(model), "--planner", name, "--time-limit", str(seconds), "--json"]
         words += ["-o", str(Path(folder, "policy.npz"))]
         done = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                COLD,
-                str(stop or 0.0),
-                *words,
-                "-o",
-                str(Path(folder, "p.npz")),
-            ],
+            [sys.executable, "-c", COLD, str(stop or 0.0), *words],
             env=os.environ | {"NUMBA_CACHE_DIR": str(Path(folder, "cache"))},
             capture_output=True,
             text=True,
