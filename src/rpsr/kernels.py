@@ -82,8 +82,8 @@ class Kernel:
         from rpsr.kernel_cache import njit as compiled
 
         if not _watched:
-            _watched.append(True)
             watch(_announce)
+            _watched.append(True)
         made: Any = compiled(**self._options)(self.py_func)
         if hasattr(made, "compile"):  # not if NUMBA_DISABLE_JIT is set
             made.compile = apart(made.compile)
