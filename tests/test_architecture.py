@@ -43,9 +43,9 @@ LAYERS = [
     "cli",
 ]
 HEIGHT = {layer: height for height, layer in enumerate(LAYERS)}
-LOWEST = ("_version", "arguments", "cluster", "compile_clock", "deadline", "kernel_cache")
-LOWEST += ("kernels", "packing", "parallel", "printable", "row_file", "scalar_products", "shards")
-LOWEST += ("tree_sums",)
+LOWEST = ("_version", "arguments", "cluster", "compile_limit", "compile_thread", "deadline")
+LOWEST += ("kernel_cache", "kernels", "packing", "parallel", "printable", "row_file")
+LOWEST += ("scalar_products", "shards", "tree_sums")
 for module in LOWEST:
     HEIGHT[module] = HEIGHT["errors"]
 HEIGHT["testing"] = HEIGHT["learning"]  # checks what stands below, and nothing rests on it

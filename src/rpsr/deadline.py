@@ -33,7 +33,7 @@ _current: ContextVar[_Deadline | None] = ContextVar("_current", default=None)
 
 def now() -> float:
     """Seconds on a clock that stops while kernels are compiled (once per machine)."""
-    from rpsr.kernels import compiled_seconds
+    from rpsr.compile_limit import compiled_seconds
 
     return time.perf_counter() - compiled_seconds()
 

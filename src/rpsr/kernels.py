@@ -3,9 +3,12 @@
 Compiling the kernels of a planner takes ten seconds or more, once per machine; the interpreter
 solves a small problem in a tenth of a second. So inside `interpreted_first` kernels run as plain
 Python, with bit-equal results, until they have taken `PATIENCE` seconds in this process. After
-that, and outside `interpreted_first`, they are compiled or loaded from disk (`kernel_cache`).
+that, and outside `interpreted_first`, they are compiled (`compile_thread`) or loaded from disk
+(`kernel_cache`).
 
 A running call is never abandoned, so callers of `interpreted_first` call kernels in short pieces.
+Compiling is: a kernel that is not ready at a limit raises an exception or is interpreted
+(`compile_limit`).
 """
 
 from __future__ import annotations
@@ -18,19 +21,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, update_wrapper
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from rpsr.compile_clock import Stopwatch
+from rpsr.compile_limit import NotCompiled, current_cutoff, exception_for_missing
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PATIENCE = 1.5  # seconds of interpreting per process, after which compiling pays off
 _allowed: ContextVar[bool] = ContextVar("_allowed", default=False)
 _spent = [0.0]  # seconds of interpreting so far, in all threads
-_stopwatch: list[Stopwatch] = []  # times the compiler, once it is loaded
+_watched: list[bool] = []  # one element once the compiler is loaded
 _listener: list[Callable[[], None]] = []  # called before kernels are compiled
 _plain: dict[str, dict[str, Any]] = {}  # globals of modules, kernels replaced by plain functions
 
@@ -46,11 +48,25 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         if not interpreting():
             try:
-                return self.dispatcher(*arguments)
-            except SystemError as error:  # so numba reports Ctrl-C while it loads a kernel
-                if _interrupted(error):
-                    raise KeyboardInterrupt from error
-                raise
+                return self._compiled(*arguments)
+            except NotCompiled:
+                error = exception_for_missing()
+            if error is not None:
+                raise error
+        return self._interpreted(*arguments)
+
+    def _compiled(self, *arguments: Any) -> Any:
+        cutoff = current_cutoff()
+        if not _watched and cutoff is not None and not cutoff.left:  # loading numba takes a second
+            raise NotCompiled
+        try:
+            return self.dispatcher(*arguments)
+        except SystemError as error:  # so numba reports Ctrl-C while it loads a kernel
+            if _interrupted(error):
+                raise KeyboardInterrupt from error
+            raise
+
+    def _interpreted(self, *arguments: Any) -> Any:
         began = time.perf_counter()
         try:
             # Hashes wrap around, and no signal stops a call halfway, as when compiled.
@@ -62,13 +78,16 @@ class Kernel:
     @cached_property
     def dispatcher(self) -> Any:
         """Numba's object, made on first use, because importing numba is slow."""
+        from rpsr.compile_thread import apart, watch
         from rpsr.kernel_cache import njit as compiled
 
-        if not _stopwatch:
-            from rpsr.compile_clock import started
-
-            _stopwatch.append(started(_announce))
-        return compiled(**self._options)(self.py_func)
+        if not _watched:
+            watch(_announce)
+            _watched.append(True)
+        made: Any = compiled(**self._options)(self.py_func)
+        if hasattr(made, "compile"):  # not if NUMBA_DISABLE_JIT is set
+            made.compile = apart(made.compile)
+        return made
 
     @property
     def _numba_type_(self) -> Any:
@@ -141,11 +160,6 @@ def _uninterrupted() -> Generator[None]:
             signal.signal(number, handler)
         for number in received:
             held[number](number, None)
-
-
-def compiled_seconds() -> float:
-    """Seconds that this process has spent compiling kernels."""
-    return _stopwatch[0].seconds if _stopwatch else 0.0
 
 
 @contextmanager

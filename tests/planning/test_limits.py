@@ -2,7 +2,8 @@ import time
 
 import pytest
 
-from rpsr.kernels import compiled_seconds, njit
+from rpsr.compile_limit import compiled_seconds
+from rpsr.kernels import njit
 from rpsr.planning.limits import Clock, LimitReached
 
 

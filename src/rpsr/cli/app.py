@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from inspect import getdoc
 from io import TextIOWrapper
 from typing import Any
@@ -36,6 +37,7 @@ from rpsr.cli.shared.wrong_use import wrong_use
 from rpsr.cli.simulate import simulate
 from rpsr.cli.solve import solve
 from rpsr.cli.verify import verify
+from rpsr.compile_limit import still_compiling
 from rpsr.errors import RpsrError, TimeLimitReached
 
 
@@ -74,7 +76,13 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command line; the exit code."""
     with handled_as_ctrl_c() as signalled:
         code = _main(arguments)
-    return TERMINATED if signalled and code == INTERRUPTED else code
+    code = TERMINATED if signalled and code == INTERRUPTED else code
+    if arguments is None and still_compiling():  # it would last seconds, and nobody waits for it
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):
+                stream.flush()
+        os._exit(code)
+    return code
 
 
 def _main(arguments: list[str] | None) -> int:

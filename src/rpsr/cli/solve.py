@@ -277,6 +277,11 @@ def solve(
         )
     if json and solution.status is Status.STALLED:  # else the facts say so
         note("the gap hardly narrowed within a minute; set --time-limit to plan for longer")
+    if not solution.compiled:
+        note(
+            f"compiling kernels took {solution.compile_seconds:.1f} s of the time and is not "
+            "finished: run again to continue"
+        )
     if solution.status is Status.INTERRUPTED:
         return INTERRUPTED
     return 0 if solution.status.reached_goal else LIMIT_REACHED

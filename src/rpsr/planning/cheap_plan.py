@@ -1,7 +1,7 @@
 """A plan that takes a moment: one action at every step, between bounds that cost little.
 
-It is the answer of a planner that is interrupted before it has one of its own, and the first answer
-of `auto`. Where the corners are unknown, or without a discount, there is none.
+It is the answer of a planner that is stopped before it has one of its own, and the first answer of
+`auto`. Where the corners are unknown, or without a discount, there is none. It needs no kernels.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 SHARE = 0.1  # of the time left, for the bound on each side
 
 
+def has_cheap_plan(run: Run) -> bool:
+    """Whether there is one: the corners are known, and there is a discount and no horizon."""
+    endless = getattr(run.planner, "horizon", None) is None
+    return endless and run.model.domain.known and not undiscounted(run.model)
+
+
 def cheap_plan(run: Run, clock: Clock, status: Status) -> Solution | None:
     """The best blind policy, with QMDP as the upper bound, for the infinite horizon."""
-    if getattr(run.planner, "horizon", None) is not None or undiscounted(run.model):
-        return None
-    process = run.process
+    process = run.process if has_cheap_plan(run) else None
     if process is None:
         return None
     blind = blind_values(process, clock.share(SHARE))

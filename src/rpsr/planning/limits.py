@@ -3,7 +3,7 @@
 Compiled code can be neither stopped nor interrupted, so it runs in parts of about 0.1 seconds, and
 a planner calls `Clock.check` between them. The results do not depend on where the parts end. A
 limit is an exception inside the planner and a `Status` outside: planners catch it and return their
-best result so far.
+best result so far. Compiling a kernel, too, ends at the limit, by the same exception.
 
 A memory limit is a budget for the arrays of planning itself: the model's moves, the vectors and
 points (or states and edges) that are kept, and the arrays of the next piece of work, counted from
@@ -19,8 +19,9 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
+from rpsr.compile_limit import Cutoff, compiled_seconds
 from rpsr.errors import InputError
-from rpsr.kernels import compiled_seconds, interpreting
+from rpsr.kernels import interpreting
 from rpsr.planning.autosave import Saving
 from rpsr.planning.solution import Progress, ProgressRow, Solution, Status, silent
 
@@ -47,6 +48,18 @@ class MemoryTooSmall(InputError):
     """A memory limit that planning on this model cannot keep at all."""
 
 
+_UNSET = -1.0  # of a cutoff that follows from the time limit
+
+
+def _out_of_time() -> LimitReached:
+    return LimitReached(Status.TIME)
+
+
+def no_cutoff() -> Cutoff:
+    """For a clock whose time limit does not count compiling at all."""
+    return Cutoff(_out_of_time)
+
+
 def no_limits() -> Clock:
     """A clock without limits or progress."""
     return Clock(silent)
@@ -56,8 +69,10 @@ def no_limits() -> Clock:
 class Clock:
     """Time since planning began, the limits (seconds, bytes), and the rows of progress so far.
 
-    held: bytes held during the whole run. The time for compiling kernels, once per machine, does
-    not count: with a limit of five seconds a first run would otherwise have no result.
+    held: bytes held during the whole run. cutoff: the end of the whole run, for all clocks of its
+    parts; by default the time limit from now on. Compiling kernels counts there. It does not count
+    in `seconds` and in the time limit of a part, so that what planners do within the limit, and
+    without one, does not depend on which kernels were compiled before.
     """
 
     progress: Progress
@@ -66,6 +81,7 @@ class Clock:
     held: int = 0
     began: float = field(default_factory=lambda: time.perf_counter() - compiled_seconds())
     rows: list[ProgressRow] = field(default_factory=list[ProgressRow])
+    cutoff: Cutoff = field(default_factory=lambda: replace(no_cutoff(), end=_UNSET))
 
     def __post_init__(self) -> None:
         limit: Any = self.time_limit
@@ -75,22 +91,30 @@ class Clock:
             raise InputError(
                 f"memory limit: read {self.memory_limit}, expected a number of bytes above 0"
             )
+        if self.cutoff.end == _UNSET:
+            self.cutoff.end = inf if limit is None else time.perf_counter() + limit
 
     @property
     def seconds(self) -> float:
-        """Seconds since planning began, without compilation."""
+        """Seconds since planning began, without compiling."""
         return time.perf_counter() - compiled_seconds() - self.began
 
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the deadline, above 0 even past it; None without a time limit."""
-        left = None if self.time_limit is None else self.time_limit - self.seconds
-        return None if left is None else max(left, 1e-9)
+        left = self._left
+        return None if left == inf else max(left, 1e-9)
+
+    @property
+    def _left(self) -> float:
+        """Seconds until the deadline, below 0 past it; infinite without a time limit."""
+        left = inf if self.time_limit is None else self.time_limit - self.seconds
+        return min(left, self.cutoff.end - time.perf_counter())
 
     @property
     def over(self) -> bool:
         """Whether the deadline has passed, for work that can return a partial result."""
-        return self.time_limit is not None and self.seconds > self.time_limit
+        return self._left < 0
 
     def check(self) -> None:
         """Raise `LimitReached` past the deadline; save a solution if due (see `autosave`)."""
@@ -106,18 +130,15 @@ class Clock:
 
     def foresee(self, operations: float, what: str = "one more step") -> None:
         """Raise `LimitReached` if indivisible work would last beyond the deadline."""
-        if self.time_limit is None:
-            return
-        if self.seconds + operations / OPERATIONS_A_SECOND > self.time_limit:
+        if operations / OPERATIONS_A_SECOND > self._left:
             raise LimitReached(Status.TIME, None if self.over else what)
 
     def share(self, part: float) -> Clock:
         """A clock for work that may take this part of the remaining time; other limits remain."""
-        if self.time_limit is None:
+        left = self._left
+        if left == inf:
             return self
-        now = self.seconds
-        limit = max(now + part * (self.time_limit - now), 1e-9)
-        return replace(self, time_limit=limit)
+        return replace(self, time_limit=max(self.seconds + part * left, 1e-9))
 
     def hurried(self) -> Clock:
         """A clock for a solution of what there is, within `HURRY` seconds."""
@@ -125,6 +146,14 @@ class Clock:
         return replace(
             self, time_limit=min(soon, soon if self.time_limit is None else self.time_limit)
         )
+
+    def with_a_part(self) -> Clock:
+        """A clock with time for at least one part of work, even past the deadline."""
+        if self.seconds_left is None:
+            return self
+        end = max(self.cutoff.end, time.perf_counter() + PART_SECONDS)
+        limit = self.time_limit and max(self.time_limit, self.seconds + PART_SECONDS)
+        return replace(self, time_limit=limit, cutoff=replace(self.cutoff, end=end))
 
     def parts(self, total: int, operations: float) -> Iterator[slice]:
         """Slices of range(total), each as much work as fits between two checks of the clock.

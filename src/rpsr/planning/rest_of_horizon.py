@@ -14,17 +14,17 @@ with one tree per step is counted from the beginning (`hold_shortest_plan`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
+from rpsr.compile_limit import compiling_until
 from rpsr.errors import InputError
 from rpsr.io.records import Floats
 from rpsr.models.linear import LinearModel
 from rpsr.planning.corners.cheap_bounds import ahead_of, transitions
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.corners.moves import backups
-from rpsr.planning.limits import PART_SECONDS, Clock, LimitReached
+from rpsr.planning.limits import Clock, LimitReached
 from rpsr.planning.value.value_function import ValueFunction
 
 PLANNING = 0.9  # of the time limit; the rest is for evaluating the plan
@@ -57,10 +57,10 @@ def completed(
     """
     planned = _that_fit(process, planned, clock)
     left, action = horizon - len(planned), int(process.rewards.min(axis=1).argmax())
-    if clock.time_limit is not None:  # time for one part, which suffices for most plans
-        clock = replace(clock, time_limit=max(clock.time_limit, clock.seconds + PART_SECONDS))
+    cutoff, clock = clock.cutoff, clock.with_a_part()  # which suffices for most plans
     try:
-        below, values, rounded = _valued(process, planned, left, action, clock)
+        with compiling_until(cutoff):
+            below, values, rounded = _valued(process, planned, left, action, clock)
     except (LimitReached, KeyboardInterrupt):
         below, values, more = _at_least(process, planned, left, action)
         rounded += more
@@ -72,7 +72,8 @@ def completed(
     value, off = process.vectors_at_start(stages[-1].vectors, best)
     lower = value - rounded - off
     try:
-        constant = _constant(process, horizon, clock)
+        with compiling_until(cutoff):
+            constant = _constant(process, horizon, clock)
     except (LimitReached, KeyboardInterrupt):
         return tuple(stages), value, lower
     return constant if constant[2] > lower else (tuple(stages), value, lower)

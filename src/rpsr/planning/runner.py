@@ -14,9 +14,12 @@ A planner is a frozen dataclass of hyper-parameters, and its file is its algorit
 
 `BasePlanner.solve` takes a POMDP or a linear model and makes the `Run`; Ctrl-C before a planner has
 a solution gives a cheap one (see `cheap_plan`); `attempt` turns limits and Ctrl-C into the status
-of a solution; `run.report` adds a row to the trace; `run.solution` fills in
-the common fields. A planner that can continue an earlier run is a `ResumablePlanner` and uses
-`run.earlier`.
+of a solution; `run.report` adds a row to the trace; `run.solution` fills in the common fields. A
+planner that can continue an earlier run is a `ResumablePlanner` and uses `run.earlier`.
+
+Kernels are compiled until the time limit or Ctrl-C. One that is missing then is a `LimitReached` in
+`attempt`, and in the rest of `plan` if the answer can be a cheap plan. Without a discount, the rest
+of `plan` is interpreted instead: planners without a discount do little there.
 """
 
 from __future__ import annotations
@@ -28,11 +31,12 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from rpsr.arguments import whole
+from rpsr.compile_limit import compiling_until
 from rpsr.kernels import interpreted_first
 from rpsr.models.as_model import as_linear
 from rpsr.models.linear import LinearModel
 from rpsr.models.pomdp import POMDP
-from rpsr.planning.cheap_plan import cheap_plan
+from rpsr.planning.cheap_plan import cheap_plan, has_cheap_plan
 from rpsr.planning.convergence import ROUNDING, undiscounted
 from rpsr.planning.corners.corner_model import CornerProcess, corner_process
 from rpsr.planning.files.checkpoint import Checkpoint
@@ -89,11 +93,13 @@ class Run:
     def attempt(self, search: Callable[[], Status]) -> Status:
         """The status of a search: the one it returns, or that of a limit or Ctrl-C."""
         try:
-            return search()
+            with compiling_until(self.clock.cutoff):
+                return search()
         except LimitReached as limit:
             self.unfit = limit.unfit
             return limit.status
         except KeyboardInterrupt:
+            self.clock.cutoff.stopped = True
             return Status.INTERRUPTED
 
     def report(
@@ -140,6 +146,8 @@ class Run:
             horizon=getattr(self.planner, "horizon", None),
             seed=getattr(self.planner, "seed", None),
             trace=tuple(self.clock.rows),
+            compile_seconds=self.clock.cutoff.seconds,
+            compiled=not self.clock.cutoff.unfinished,
             stages=stages,
             extras=extras if self.unfit is None else extras | {"unfit": self.unfit},
         )
@@ -184,10 +192,18 @@ class BasePlanner(ABC):
         n_actions, n_observations, n = linear.operators.shape
         with interpreted_first(n_actions * n_observations * n * n <= SMALL):
             run = Run(self, linear, progress or silent, earlier)
+            cutoff = run.clock.cutoff
             try:
-                return self.plan(run)
-            except KeyboardInterrupt:  # before the planner has a solution
-                plan = cheap_plan(run, run.clock.hurried(), Status.INTERRUPTED)
+                endless = whole and linear.domain.known
+                with compiling_until(
+                    cutoff if endless else None, interpret=not has_cheap_plan(run)
+                ):
+                    return self.plan(run)
+            except (KeyboardInterrupt, LimitReached) as stopped:  # before there is a solution
+                why = Status.INTERRUPTED
+                if isinstance(stopped, LimitReached) and not cutoff.stopped:
+                    why = stopped.status
+                plan = cheap_plan(run, run.clock.hurried(), why)
                 if plan is None:
                     raise
                 return plan

@@ -112,6 +112,8 @@ class Solution(Shown):
     value_function: vectors (K, n) with their actions and successors; `vectors`, `actions` and
     `successors` are its arrays. horizon: None for the infinite horizon, else the number of steps;
     stages then has the value functions for 1, 2, ... steps.
+    seconds: of planning, without compiling kernels. compile_seconds: waited for kernels to be
+    compiled. compiled: whether none was still missing at the limit.
     points: what proves the upper bound, if the planner kept it (`keep_points`).
     """
 
@@ -132,6 +134,8 @@ class Solution(Shown):
     stages: tuple[ValueFunction, ...] = ()
     extras: dict[str, Any] = field(default_factory=dict[str, Any])
     points: PointBounds | None = None
+    compile_seconds: float = 0.0
+    compiled: bool = True
 
     @property
     def vectors(self) -> Floats:

@@ -51,6 +51,7 @@ def solution_document(
         "vectors": len(solution.value_function),
         "iterations": solution.iterations,
         "seconds": solution.seconds,
+        "compile_seconds": solution.compile_seconds,
         "seed": seed if solution.seed is None else solution.seed,
         "proven_by": solution.extras.get("proven_by"),
         "first_upper_bound": solution.extras.get("first_upper_bound"),
@@ -90,7 +91,8 @@ def facts_of(solution: Solution, document: dict[str, Any]) -> list[tuple[str, An
         from rpsr.planning.compression import Saved
 
         numbers["compressed"] = str(Saved(**saved))
-    hidden = ("message",) if solution.seed is not None else ("message", "seed")
+    hidden = {"message"} | ({"seed"} if solution.seed is None else set())
+    hidden |= set() if solution.compile_seconds else {"compile_seconds"}
     return [
         (key, numbers.get(key, value))
         for key, value in document.items()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rpsr.compile_limit import compiling_until
 from rpsr.io.records import Floats, Ints
 from rpsr.kernels import interpreting
 from rpsr.planning.anytime.beginning import Beginning, begin
@@ -308,7 +309,9 @@ class Schedule:
         """The best vector at the start with its successors: a controller of at least that value."""
         state, process, counts = self.state, self.process, self.state.graph.counts
         best = state.vectors.origin[state.graph.node[state.knobs.root]["vector"]]
-        rows = np.flatnonzero(family_of(state.vectors, int(counts["vectors"]), int(best)))
+        with compiling_until(run.clock.cutoff, interpret=True):
+            family = family_of(state.vectors, int(counts["vectors"]), int(best))
+        rows = np.flatnonzero(family)
         place = np.full(counts["vectors"], -1)
         place[rows] = np.arange(len(rows))
         choices = state.vectors.choice[rows].astype(np.int64)

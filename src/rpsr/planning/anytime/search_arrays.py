@@ -29,6 +29,7 @@ from rpsr.planning.anytime.lower_bound import Vectors, enter_first, scan
 from rpsr.planning.anytime.walks import Trail, open_point
 from rpsr.planning.corners.corner_model import CornerProcess
 from rpsr.planning.limits import Clock, LimitReached, MemoryTooSmall
+from rpsr.planning.solution import Status
 from rpsr.planning.value.point_bounds import Mixtures, PointBounds
 from rpsr.planning.value.value_function import PartialVectors, ValueFunction
 
@@ -122,7 +123,9 @@ class SearchState:
             )
         try:
             self._begin(process, knobs, policies, informed)
-        except LimitReached:
+        except LimitReached as limit:
+            if limit.status is not Status.MEMORY:
+                raise
             raise MemoryTooSmall(
                 f"memory limit: read {clock.memory_limit} bytes, but planning on "
                 f"{process.model.name} needs more than {self._bytes} bytes; give a larger limit"

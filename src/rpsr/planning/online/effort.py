@@ -7,7 +7,7 @@ from typing import Any
 
 from rpsr.arguments import real, whole
 from rpsr.errors import InputError
-from rpsr.planning.limits import Clock
+from rpsr.planning.limits import Clock, no_cutoff
 from rpsr.planning.solution import silent
 from rpsr.showing import counted
 
@@ -37,8 +37,8 @@ class Effort:
         return Effort(number, trials)
 
     def clock(self, memory_limit: int | None = None) -> Clock:
-        """A clock for one step, which begins now."""
-        return Clock(silent, self.seconds, memory_limit)
+        """A clock for one step, which begins now; compiling before the first is not counted."""
+        return Clock(silent, self.seconds, memory_limit, cutoff=no_cutoff())
 
     def spent(self, trials: int) -> bool:
         """Whether this many trials are enough for one step."""

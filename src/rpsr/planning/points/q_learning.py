@@ -24,7 +24,6 @@ section 9.5.4.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,13 +106,15 @@ class QLearning(BasePlanner):
         def finished(status: Status, clock: Clock) -> Solution:
             best, worth = plans, lower
             if q is not None:  # after Ctrl-C too: Q gives the policy so far
-                with suppress(LimitReached):
+                try:
                     made, _ = followed(
                         model, q.greedy, plans, self.max_states, tolerance=CLOSE, clock=clock
                     )
                     earned = lower_at_start(model, process, made, model.start[None], clock)
                     if earned >= worth:
                         best, worth = made, earned
+                except LimitReached as limit:
+                    status = status if status is Status.INTERRUPTED else limit.status
             if upper is not None and upper - worth <= goal.at(worth, upper):
                 status = Status.INTERRUPTED if status is Status.INTERRUPTED else Status.SOLVED
             elif upper is None and status is Status.SETTLED:

@@ -98,6 +98,8 @@ class Answers:
             epsilon=best.epsilon if status.reached_goal else None,
             iterations=self.iterations + (0 if also is None else also.iterations),
             seconds=self.run.clock.seconds,
+            compile_seconds=self.run.clock.cutoff.seconds,
+            compiled=not self.run.clock.cutoff.unfinished,
             seed=getattr(self.run.planner, "seed", None),
             trace=tuple(self.run.clock.rows),
             extras={

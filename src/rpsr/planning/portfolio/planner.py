@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from rpsr.compile_limit import compiling_until
 from rpsr.planning.anytime.planners import SARSOP
 from rpsr.planning.cheap_plan import cheap_plan
 from rpsr.planning.convergence import undiscounted
@@ -175,10 +176,12 @@ class _Portfolio:
         planner = SARSOP(epsilon=auto.epsilon, max_iterations=auto.max_iterations, seed=auto.seed)
         watch = Worthwhile(self.clock, goal)
         part = self._part(planner, watch.until, watch, begun)
-        try:
-            plan = planner.plan(part)
+        best = self.answers.best
+        try:  # without any answer so far, it needs to begin at least
+            with compiling_until(self.clock.cutoff, interpret=best is None):
+                plan = planner.plan(part)
         except MemoryTooSmall:
-            if self.answers.best is None:
+            if best is None:
                 raise
             return Status.MEMORY
         self.answers.add(plan)

@@ -108,6 +108,7 @@ class Reachable(BasePlanner):
                 raise KeyboardInterrupt
             solution = self.planned(run, graph, clock)
         except KeyboardInterrupt:
+            clock.cutoff.stopped = True
             solution = self._so_far(run, graph)
         run.report(1, solution.lower, solution.upper, vectors=len(solution.vectors), points=size)
         return replace(solution, trace=tuple(clock.rows))
