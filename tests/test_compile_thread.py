@@ -7,6 +7,7 @@ import signal
 import threading
 from math import inf
 
+import numba
 import pytest
 from numba.core import event
 
@@ -208,3 +209,13 @@ def test_a_missing_kernel_may_be_interpreted():
     assert cutoff.unfinished
     assert not twice.dispatcher.overloads
     assert twice(4) == 8
+
+
+def test_a_kernel_is_compiled_inside_a_function_of_somebody_else():
+    """That function's compiler holds the lock which a thread of its own would wait for."""
+    inner = njit()(lambda x: x + 1)
+
+    def outer(x):
+        return inner(x) * 2
+
+    assert numba.njit(outer)(3) == 8

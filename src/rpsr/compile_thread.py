@@ -18,13 +18,14 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from numba.core import event
+from numba.core import compiler_lock, event
 
 from rpsr.compile_limit import NotCompiled, count_waiting, current_cutoff
 
 PIECE = 0.1  # seconds of waiting between two looks for signals, which some systems need
 LOADING = 0.2  # seconds for a kernel from disk, past the cutoff
 
+_lock: Any = compiler_lock.global_compiler_lock
 _here = threading.local()  # .work: that of a compiling thread
 _abandoned: list[_Work] = []
 
@@ -114,7 +115,7 @@ def apart(compile_it: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """
 
     def compiled(signature: Any) -> Any:
-        if hasattr(_here, "work"):  # a kernel that another one calls
+        if hasattr(_here, "work") or _lock.is_locked():  # for a function that this thread compiles
             return compile_it(signature)
         cutoff = current_cutoff()
         left = inf if cutoff is None else cutoff.left

@@ -51,7 +51,7 @@ def looks(monkeypatch) -> Looks:
     # Systems of any size are solved as large ones are.
     monkeypatch.setattr(linear_systems, "SMALL", 0)
     monkeypatch.setattr(cheap_bounds, "SMALL", 0)
-    monkeypatch.setattr("rpsr.planning.value.controllers.SMALL", 0)
+    monkeypatch.setattr("rpsr.planning.value.controller_equations.SMALL", 0)
     return counted
 
 
@@ -88,7 +88,7 @@ def test_nothing_that_cannot_be_stopped_is_begun_under_a_time_limit(planner, loo
         raise AssertionError("a factorisation that no clock can stop")
 
     monkeypatch.setattr(linear_systems, "factorised", refused)
-    monkeypatch.setattr("rpsr.planning.value.controllers.splu", refused)
+    monkeypatch.setattr("rpsr.planning.value.controller_equations.splu", refused)
     model = build("tiger").belief_model()
     plan = solve(model, planner_by_name(planner, time_limit=200.5))
     assert plan.lower <= 19.3714 <= plan.upper + 1e-3

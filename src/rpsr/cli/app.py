@@ -7,6 +7,7 @@ shown and written. Numerical libraries are imported inside the verbs, so that he
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable

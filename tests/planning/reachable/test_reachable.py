@@ -26,7 +26,7 @@ from rpsr.planning.reachable.infinite import _seen_at
 from rpsr.planning.reachable.planner import Reachable
 from rpsr.planning.reachable.reachable_graph import explore
 from rpsr.planning.solution import Status
-from rpsr.planning.value import controllers
+from rpsr.planning.value import controller_equations
 from rpsr.predictive import psr, rpsr
 
 PAPER = ("heavenhell", "line4-2goals", "loadunload", "paint", "parr", "stand-tiger")
@@ -119,10 +119,10 @@ def test_a_linear_system_badly_solved_loosens_the_lower_bound_and_no_more(kind, 
     pomdp = paper("loadunload")
     model = pomdp.belief_model() if kind == "belief" else rpsr(pomdp)
     truth = solve(model, Reachable()).value
-    plain = controllers._Equations.solve
+    plain = controller_equations.Equations.solve
     shift = off * np.atleast_1d(model.normalizer)  # a vector of `off` at every corner
     monkeypatch.setattr(
-        controllers._Equations, "solve", lambda self, clock: plain(self, clock) + shift
+        controller_equations.Equations, "solve", lambda self, clock: plain(self, clock) + shift
     )
     plan = solve(model, Reachable(epsilon=1.0))
     assert plan.value == pytest.approx(truth + off, abs=1e-9)

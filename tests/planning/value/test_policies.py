@@ -20,7 +20,7 @@ from rpsr.planning.exact.value_iteration import ValueIteration
 from rpsr.planning.linear_systems import STANDSTILL
 from rpsr.planning.planners import solve
 from rpsr.planning.reachable.planner import Reachable
-from rpsr.planning.value import controllers
+from rpsr.planning.value import controller_equations
 from rpsr.planning.value.controllers import FiniteStateController, extract_controller
 from rpsr.planning.value.coordinates import from_beliefs, to_beliefs, translate
 from rpsr.planning.value.policies import AlphaPolicy, StagedPolicy, UniformPolicy
@@ -139,7 +139,7 @@ def test_a_blind_controller_sums_a_geometric_series():
 def test_large_systems_are_solved_without_being_formed(monkeypatch):
     controller, model = extract_controller(solved("loadunload")), solved("loadunload").model
     direct = controller.vectors(model)
-    monkeypatch.setattr("rpsr.planning.value.controllers._DIRECT", 0)
+    monkeypatch.setattr("rpsr.planning.value.controller_equations._DIRECT", 0)
     assert np.allclose(controller.vectors(model), direct, atol=1e-12)
     dense = rpsr(build("loadunload"))
     assert controller.value(dense) == pytest.approx(solved("loadunload").value, abs=1e-11)
@@ -269,10 +269,12 @@ def test_the_best_of_many_nodes_is_found_before_their_values_are_known_to_the_la
     controller = FiniteStateController(model.actions, model.observations, actions, successors)
     exact = controller.vectors(model) @ model.start  # by a factorisation
     sweeps = []
-    swept = controllers._Equations.swept
-    monkeypatch.setattr(controllers, "_DIRECT", 0)  # as for graphs that are too large for one
+    swept = controller_equations.Equations.swept
     monkeypatch.setattr(
-        controllers._Equations,
+        controller_equations, "_DIRECT", 0
+    )  # as for graphs that are too large for one
+    monkeypatch.setattr(
+        controller_equations.Equations,
         "swept",
         lambda *given: (sweeps.append(1), swept(*given))[1],
     )
@@ -292,7 +294,7 @@ def test_a_sweep_carries_values_from_part_to_part(monkeypatch):
     controller = FiniteStateController(
         model.actions, model.observations, np.zeros(n_nodes, dtype=np.int64), successors
     )
-    monkeypatch.setattr(controllers, "_DIRECT", 0)
+    monkeypatch.setattr(controller_equations, "_DIRECT", 0)
     equations = controller._equations(model)
     begin = np.zeros_like(equations.rewards)
     # A part has 64 nodes, and their successors are nodes of the part before.
