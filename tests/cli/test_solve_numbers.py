@@ -32,7 +32,7 @@ def test_an_epsilon_that_floats_cannot_prove_is_met_as_closely_as_they_can(succe
     assert (facts["status"], facts["gap"] < 1e-9) == ("rounding", True)
     note = (
         f"the value is proven to {facts['epsilon']:.2g} only, not to the given epsilon: rounding "
-        "errors of floats allow no more"
+        "errors of floats are too large"
     )
     assert said(err) == f"rpsr: {note}\n"
 

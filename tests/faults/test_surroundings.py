@@ -155,7 +155,7 @@ def test_the_work_is_done_though_nobody_reads_what_it_notes(tmp_path, monkeypatc
 
 
 @forks
-def test_closed_streams_are_empty(tmp_path):
+def test_closed_streams_are_no_error_of_ours(tmp_path):
     """As after `<&-`, `>&-` and `2>&-`: Python has None in their place."""
 
     def without(name, arguments):
@@ -165,7 +165,7 @@ def test_closed_streams_are_empty(tmp_path):
 
         return in_a_copy(work)
 
-    assert without("stdin", ["info", "-"]) == (1, "rpsr: <stdin>: is empty, expected a model\n")
+    assert without("stdin", ["info", "-"]) == (1, "rpsr: <stdin>: standard input is closed\n")
     assert without("stdout", ["info", "tiger"]) == (0, "")
 
     def errors_are_not_output():

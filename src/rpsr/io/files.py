@@ -58,11 +58,19 @@ def read_raw(path: str | Path) -> bytes:
     """The bytes of a file without decompression; `-` is standard input."""
     place = place_of(path)
     try:
-        return sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+        return standard_input().read() if str(path) == "-" else Path(path).read_bytes()
     except IsADirectoryError:
         raise InputError("is a folder, expected a file", place=place) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", place=place) from None
+
+
+def standard_input() -> BinaryIO:
+    """Standard input as bytes; an `InputError` if the caller has closed it (`<&-`)."""
+    stream: Any = sys.stdin  # None if it is closed
+    if stream is None:
+        raise InputError("standard input is closed", place=place_of("-"))
+    return stream.buffer
 
 
 def _decompress(raw: bytes, place: str) -> bytes:

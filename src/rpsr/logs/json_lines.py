@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -25,7 +24,7 @@ import numpy as np
 
 from rpsr.errors import InputError
 from rpsr.io.allowance import excess
-from rpsr.io.files import GZIP_MAGIC, place_of
+from rpsr.io.files import GZIP_MAGIC, place_of, standard_input
 from rpsr.logs.blocks import Block, Labels, Numbers, episode_error, numbers_of
 from rpsr.printable import shortened
 
@@ -59,10 +58,7 @@ class StandardInput:
     @staticmethod
     def read() -> StandardInput:
         """Read standard input to its end."""
-        stream = getattr(sys.stdin, "buffer", None)
-        if stream is None:
-            raise InputError("standard input is closed", place=place_of("-"))
-        return StandardInput(stream.read())
+        return StandardInput(standard_input().read())
 
     def __str__(self) -> str:
         return self.name

@@ -68,7 +68,7 @@ def precision(_type: Any, tokens: Sequence[Token]) -> float | Relative:
     except ValueError:
         number = 0.0
     if not 0 < number < float("inf"):
-        raise ValueError(f"read {text!r}, expected a finite number above 0, or 1%")
+        raise ValueError(f"read {text!r}, expected a finite number above 0, or a percentage")
     if not text.endswith("%"):
         return number
     from rpsr.planning.precision import Relative

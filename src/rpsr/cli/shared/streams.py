@@ -6,17 +6,17 @@ import os
 import sys
 from typing import TextIO
 
-_MODES = {"stdin": "r", "stdout": "w", "stderr": "w"}
+_WRITTEN = ("stdout", "stderr")
 
 
 def open_missing_streams() -> None:
-    """Standard streams that the caller has closed (`>&-`) become empty ones.
+    """Standard output and error that the caller has closed (`>&-`) lead nowhere.
 
     Otherwise Python has None in their place, and the next file that is opened gets their number.
     """
-    for name, mode in _MODES.items():
+    for name in _WRITTEN:
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open until the process ends
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the process ends
 
 
 def discard(stream: TextIO) -> None:
