@@ -193,7 +193,7 @@ def test_a_stochastic_policy_survives_its_file(tmp_path):
     order = [policy.action_names.index(name) for name in POMDP.actions]
     np.testing.assert_array_equal(read.probabilities, policy.probabilities[:, order])
     path.write_text(path.read_text().replace('"first"', '"worst"'))
-    with pytest.raises(InputError, match="it has no 'first'"):
+    with pytest.raises(InputError, match="'first' is missing"):
         open_policy(path, POMDP)
 
 
