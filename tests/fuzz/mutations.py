@@ -349,7 +349,7 @@ def damage_lines_of_json(rng: random.Random, data: bytes, other: bytes) -> bytes
         text = "\n".join(json.dumps(line, indent=1 if single else None) for line in lines)
     except (ValueError, RecursionError):
         return damage(rng, data, other)
-    return text.encode()[:LARGEST] + b"\n"
+    return text.encode()[: LARGEST - 1] + b"\n"
 
 
 def damage_carried(rng: random.Random, data: bytes, other: bytes) -> bytes:

@@ -108,7 +108,11 @@ class Clock:
     @property
     def _left(self) -> float:
         """Seconds until the deadline, below 0 past it; infinite without a time limit."""
-        left = inf if self.time_limit is None else self.time_limit - self.seconds
+        return self._left_at(self.seconds)
+
+    def _left_at(self, now: float) -> float:
+        """The same, where `seconds` is known."""
+        left = inf if self.time_limit is None else self.time_limit - now
         return min(left, self.cutoff.end - time.perf_counter())
 
     @property
@@ -130,15 +134,17 @@ class Clock:
 
     def foresee(self, operations: float, what: str = "one more step") -> None:
         """Raise `LimitReached` if indivisible work would last beyond the deadline."""
-        if operations / OPERATIONS_A_SECOND > self._left:
-            raise LimitReached(Status.TIME, None if self.over else what)
+        left = self._left
+        if operations / OPERATIONS_A_SECOND > left:
+            raise LimitReached(Status.TIME, None if left < 0 else what)
 
     def share(self, part: float) -> Clock:
         """A clock for work that may take this part of the remaining time; other limits remain."""
-        left = self._left
+        now = self.seconds
+        left = self._left_at(now)
         if left == inf:
             return self
-        return replace(self, time_limit=max(self.seconds + part * left, 1e-9))
+        return replace(self, time_limit=max(now + part * left, 1e-9))
 
     def hurried(self) -> Clock:
         """A clock for a solution of what there is, within `HURRY` seconds."""
@@ -149,10 +155,11 @@ class Clock:
 
     def with_a_part(self) -> Clock:
         """A clock with time for at least one part of work, even past the deadline."""
-        if self.seconds_left is None:
+        now = self.seconds
+        if self._left_at(now) == inf:
             return self
         end = max(self.cutoff.end, time.perf_counter() + PART_SECONDS)
-        limit = self.time_limit and max(self.time_limit, self.seconds + PART_SECONDS)
+        limit = self.time_limit and max(self.time_limit, now + PART_SECONDS)
         return replace(self, time_limit=limit, cutoff=replace(self.cutoff, end=end))
 
     def parts(self, total: int, operations: float) -> Iterator[slice]:
