@@ -274,7 +274,7 @@ def test_only_observations_that_can_be_made_tell_states_apart(entered, apart):
     pomdp = POMDP.from_arrays(transitions, emissions, np.array([[0], [0], [1]]))
     (merge,) = costly_merges(pomdp, np.array([0, 1, 1]))
     assert merge.seen_apart == apart
-    assert merge.remark.startswith(" (their own observations differ") == apart
+    assert merge.remark.startswith(" (observations on entering these states differ") == apart
 
 
 def test_rounding_is_no_cost():
