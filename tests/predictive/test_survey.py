@@ -205,7 +205,8 @@ def test_a_row_is_not_reused_for_another_question(done):
 )
 def test_a_file_that_is_no_record_is_refused_and_left_alone(text, line):
     Path("notes.txt").write_text(text)
-    with pytest.raises(InputError, match=rf"^notes.txt:{line}: not (a|the beginning of a) row of results"):
+    wrong = rf"^notes.txt:{line}: not (a|the beginning of a) row of results"
+    with pytest.raises(InputError, match=wrong):
         list(survey(["tiger"], record=Path("notes.txt")))
     assert Path("notes.txt").read_text() == text
 
