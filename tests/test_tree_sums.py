@@ -67,7 +67,10 @@ def test_a_sum_may_be_changed_in_place():
 
 def test_an_item_whose_processes_are_killed_is_an_error(deeds, tmp_path):
     items = [str(tmp_path / name) for name in ("a", "deadly", "b")]
-    with Processes(2) as pool, pytest.raises(RpsrError, match="item 2 of 3: its processes were"):
+    with (
+        Processes(2) as pool,
+        pytest.raises(RpsrError, match="item 2 of 3: the processes that ran it were"),
+    ):
         summed(deeds.die, items, pool, deeds.joined, None, "item")
     with Processes(2) as pool, pytest.raises(ValueError, match="no 1"):
         summed(deeds.fail, [1, 1, 1], pool, deeds.joined, None, "item")

@@ -49,7 +49,10 @@ def test_an_unreadable_source_is_a_row_and_the_exit_code_after_all_rows(say):
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [((), "and fractions would take too much work"), (("--float",), "use exact arithmetic")],
+    [
+        ((), "and exact arithmetic would take too long"),
+        (("--float",), "use exact arithmetic (leave out --float; exact=True in Python)"),
+    ],
 )
 def test_an_error_that_is_not_known_says_why(say, monkeypatch, options, reason):
     save(rarely_seen(Fraction(1, 10**8)), "rare.rpsr")

@@ -45,9 +45,8 @@ def test_enough_says_what_the_paper_says():
     low, high = (f"{100 * end:.2g}" for end in answer.interval)
     assert answer.words == (
         f"a PSR loses {100 * answer.statistic:.2g} % of the reward variance that histories predict "
-        f"(95 % interval {low} to {high} %); noise may hide only differences between "
-        f"tests that are below {100 * answer.resolution:.2g} % of the lost differences between "
-        "rewards"
+        f"(95 % interval {low} to {high} %); noise hides only differences between "
+        f"tests below {100 * answer.resolution:.2g} % of those between the lost rewards"
     )
     assert "difference" not in accurate.words
     with pytest.raises(

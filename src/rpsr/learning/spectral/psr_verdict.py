@@ -91,8 +91,8 @@ class Enough:
         )
         if self.verdict == "no":
             words += (
-                "; noise may hide only differences between tests that are below "
-                f"{_percent(self.resolution)} % of the lost differences between rewards"
+                f"; noise hides only differences between tests below {_percent(self.resolution)} % "
+                "of those between the lost rewards"
             )
         return f"{words}; {self.reason}" if self.reason else words
 
