@@ -58,9 +58,11 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The work that a file of rows is a part of: its items, and how rows are compared.
+    """The first line of a file of rows: all items of the work, and how rows are compared.
 
-    shard: `I/N`, or None for rows of several parts. asked: the version and the options of the work.
+    shard: which part of the work the file is, `I/N`, or None for rows of several parts. key: the
+    fields that identify a row. timings: the fields in which equal rows may differ. asked: the
+    version and the options of the work.
     """
 
     shard: str | None

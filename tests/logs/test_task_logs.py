@@ -59,7 +59,7 @@ def test_sums_of_rewards_and_costs_count_until_the_goal():
     [
         (rpsr.reach("nowhere"), "goal: no observation is called 'nowhere'; the names are 'dark'"),
         (rpsr.reach(0), "goal: read 0, expected the name of an observation"),
-        (rpsr.reach("good", avoiding="!bad"), "avoid: read '!bad', expected ! before a state"),
+        (rpsr.reach("good", avoiding="!bad"), "avoid: read '!bad', but 'bad' is an observation"),
         (rpsr.reach("good", within=3), "then plan with a horizon"),
         (rpsr.discounted_reward(0.9), "give the discount"),
     ],

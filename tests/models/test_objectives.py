@@ -99,7 +99,7 @@ def test_rewards_and_costs_until_the_goal():
         (7, {}, "goal: state: read 7, expected an index from 0 to 3"),
         ([], {}, "goal: read an empty set"),
         ("", {}, "goal: read an empty set"),
-        ("!light", {}, "expected ! before a state or a label"),
+        ("!light", {}, "only a state or a label may follow !"),
         ("goal", {"avoiding": "nowhere"}, "avoid: no label, state or observation"),
     ],
 )

@@ -61,7 +61,9 @@ def accuracy(
     float_: Annotated[
         bool,
         Parameter(
-            name="--float", negative="", help="Decide in floating point, without a certificate."
+            name="--float",
+            negative="",
+            help="Compute ranks and errors in floating point; the answers are then not certified.",
         ),
     ] = False,
     jobs: Jobs = None,

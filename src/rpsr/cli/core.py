@@ -54,7 +54,8 @@ def core(
             name="--float",
             group=_ARITHMETIC,
             negative="",
-            help="Decide in floating point, and show by what margin.",
+            help="Decide in floating point, not in exact arithmetic, which tests or intents are "
+            "independent, and show by what margin.",
         ),
     ] = False,
     matrix: Annotated[

@@ -154,8 +154,8 @@ def learn(
         float | None,
         Parameter(
             validator=between("a number from 0.5 to below 1", 0.5, nextafter(1, 0)),
-            help="With --plan: the level of the promise, the probability with which each of its "
-            "bounds is meant to hold; by default 0.95.",
+            help="With --plan: the probability with which each bound on the policy's return on the "
+            "true system (its promise) is meant to hold; by default 0.95.",
         ),
     ] = None,
     safe: Annotated[

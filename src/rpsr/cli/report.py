@@ -27,7 +27,8 @@ def report(
         float,
         Parameter(
             validator=positive,
-            help="Time limit of planning on each of the three models, in seconds.",
+            help="Time limit of planning, in seconds, on each of the three models: the POMDP, its "
+            "PSR and its R-PSR.",
         ),
     ] = 20.0,
     seed: Annotated[int, Parameter(help="Random seed.")] = 0,

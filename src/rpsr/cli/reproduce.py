@@ -42,8 +42,8 @@ def reproduce(
         bool,
         Parameter(
             negative="",
-            help="200 episodes per policy instead of 1,000; without 4x3, iff and convergence "
-            "curves.",
+            help="A quick run: 200 episodes per policy instead of 1,000, without the domains 4x3 "
+            "and iff, and without convergence curves.",
         ),
     ] = False,
     seed: Annotated[

@@ -41,12 +41,12 @@ COMMON = 10  # a common context occurs at least this many times per action
 class Overlap:
     """How well the logged actions cover all actions.
 
-    smallest: the smallest propensity. effective: the effective number of actions over their number,
-    1 where all weigh the same; a window of k actions has about the k-th power of it. unseen: the
-    share of common contexts (the last interaction) after which some action was never taken.
-    never: the actions that were taken nowhere, by name. missing: for the most frequent such
-    context, the action that was never taken there, and the action and observation before it; empty
-    if there is none.
+    smallest: the smallest propensity. effective: the effective sample size of the importance
+    weights over the number of steps, 1 if all weights are equal; for windows of k actions it is
+    about the k-th power of this. unseen: the share of common contexts (the last interaction) after
+    which some action was never taken. never: the actions that were taken nowhere, by name. missing:
+    for the most frequent such context, the action that was never taken there, and the action and
+    observation before it; empty if there is none.
     """
 
     smallest: float
@@ -96,7 +96,7 @@ class Weights:
 
     @property
     def effective(self) -> float:
-        """The effective number of steps over their number, 0 where there are none."""
+        """The effective sample size over the number of steps; 0 without steps."""
         return self.total**2 / (self.squares * self.steps) if self.steps else 0.0
 
     def add(self, chances: Floats, n_actions: int, counts: Ints | None = None) -> None:

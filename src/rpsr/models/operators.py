@@ -217,7 +217,7 @@ class DenseOperators(Operators):
         return x @ self.matrices[action, observation]
 
     def right(self, v: Floats, action: int, observation: int) -> Floats:
-        """M[a, o] v, (K, n) -> (K, n)."""
+        """M[a, o] v for a batch of column vectors held as rows, (K, n) -> (K, n)."""
         return v @ self.matrices[action, observation].T
 
 
@@ -251,7 +251,7 @@ class SparseOperators(Operators):
         return {}
 
     def right(self, v: Floats, action: int, observation: int) -> Floats:
-        """M[a, o] v, (K, n) -> (K, n)."""
+        """M[a, o] v for a batch of column vectors held as rows, (K, n) -> (K, n)."""
         return np.ascontiguousarray((self.process[action][observation] @ v.T).T)
 
     def as_process(self) -> Process:

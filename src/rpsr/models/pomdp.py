@@ -199,7 +199,7 @@ class POMDP(Shown):
         """The error where an exact model is needed, with the consequence and a remedy."""
         return ModelError(
             f"{self.name} is known only in floats: {consequence}; "
-            "from_arrays(..., exact=True) reads floats as the decimals they print as"
+            "in Python, from_arrays(..., exact=True) reads floats as the decimals they print as"
         )
 
     # ---- its matrices

@@ -118,8 +118,10 @@ def _add(named: Named, item: str, what: str, states: Bools, observations: Bools)
         )
     if kind == "observation":
         if item.startswith("!"):
-            expected = "expected ! before a state or a label, or an observation without it"
-            raise InputError(f"{what}: read {item!r}, {expected}")
+            raise InputError(
+                f"{what}: read {item!r}, but {name!r} is an observation; "
+                "only a state or a label may follow !"
+            )
         observations[named.observations.index(name)] = True
         return
     members = np.zeros(len(named.states), dtype=np.bool_)

@@ -35,7 +35,7 @@ from rpsr.predictive.futures import (
     parse_future,
 )
 from rpsr.predictive.rank.certify import CertifiedCore, MembersCheck, certified_core, check_members
-from rpsr.predictive.rank.closure import TOLERANCE, is_clear
+from rpsr.predictive.rank.closure import TOLERANCE, is_clear, unclear
 from rpsr.predictive.rank.estimate import float_members
 from rpsr.predictive.rank.modular_search import FINDING_BASIS
 from rpsr.predictive.rank.search import Member, breadth_first, depth_first
@@ -159,8 +159,8 @@ def _find(
     basis, alike, margin = closure_basis(pomdp, rewards=rewards, seed=seed)
     if not is_clear(margin):
         raise ModelError(
-            f"{pomdp.name}: floats cannot decide the rank: a residual of {margin[0]:.2g} counted "
-            f"as independent, one of {margin[1]:.2g} as rounding error; {_exact_instead(pomdp)}"
+            f"{pomdp.name}: floats cannot decide the rank: {unclear(margin)}; "
+            f"{exact_instead(pomdp)}"
         )
     members: tuple[Member, ...] = ()
     if named:
@@ -169,7 +169,7 @@ def _find(
             raise ModelError(
                 f"{pomdp.name}: the rank in floats is {basis.shape[1]}, but the search in floats "
                 f"finds {len(members)} independent {'intents' if rewards else 'tests'}; "
-                f"{_exact_instead(pomdp)}"
+                f"{exact_instead(pomdp)}"
             )
     escaped = leak(pomdp, basis)
     return Core(
@@ -190,7 +190,7 @@ def _find(
     )
 
 
-def _exact_instead(pomdp: POMDP) -> str:
+def exact_instead(pomdp: POMDP) -> str:
     """What to do where floats fail."""
     if pomdp.exact:
         return "use exact arithmetic (leave out --float; exact=True in Python)"

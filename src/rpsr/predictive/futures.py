@@ -83,7 +83,11 @@ class Test:
 
 @dataclass(frozen=True)
 class Intent:
-    """A test followed by an action whose reward is expected, or by the token zeta."""
+    """A test followed by one more action, or by the token zeta in its place.
+
+    Its value is the probability of the test times the expected reward of the action after it; the
+    token stands for a reward of 1.
+    """
 
     test: Test
     action: str | Token

@@ -29,7 +29,7 @@ from rpsr.errors import ModelError
 from rpsr.io.records import Bools, Ints
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.constructors import predictive_model
-from rpsr.predictive.core import Core
+from rpsr.predictive.core import Core, exact_instead
 from rpsr.predictive.rank.echelon import ModularArithmetic, outcome_arithmetic
 from rpsr.predictive.rank.integer_sizes import chance_of_dividing, reward_bits, step_bits
 from rpsr.predictive.rank.modular import ModularPOMDP, reductions
@@ -246,7 +246,7 @@ def _product(left: Ints, right: Ints, prime: int) -> Ints:
 
 def _float_answer(pomdp: POMDP, tests: Core, intents: Core) -> bool:
     """The answer in floats, in the R-PSR's space, which may be far smaller than that of beliefs."""
-    reachable, _ = reachable_basis(predictive_model(pomdp, intents))
+    reachable, _ = reachable_basis(predictive_model(pomdp, intents), instead=exact_instead(pomdp))
     beliefs = reachable.T @ intents.basis.T
     predicted, earned = beliefs @ tests.basis, beliefs @ pomdp.R
     deadline.check(10 * predicted.size * min(predicted.shape))

@@ -29,7 +29,7 @@ from rpsr.models.operators import (
 )
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.constructors import ROUNDING, rpsr
-from rpsr.predictive.rank.closure import TOLERANCE, close, is_clear
+from rpsr.predictive.rank.closure import TOLERANCE, close, is_clear, unclear
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,11 +82,11 @@ def reachable_restriction(model: LinearModel, tolerance: float = TOLERANCE) -> R
 
 
 def reachable_basis(
-    model: LinearModel, tolerance: float = TOLERANCE
+    model: LinearModel, tolerance: float = TOLERANCE, *, instead: str = "use the whole model"
 ) -> tuple[Floats, tuple[float, float]]:
     """P, (n, k), orthonormal: its columns span the reachable states; and the margin.
 
-    A `ModelError` if k is not clear in floats.
+    A `ModelError` if k is not clear in floats; `instead` says what to do then.
     """
     n_actions, n_observations, n = model.operators.shape
     steps = [(a, o) for a in range(n_actions) for o in range(n_observations)]
@@ -107,8 +107,8 @@ def reachable_basis(
     basis, margin = close(start, images, tolerance)
     if not is_clear(margin):
         raise ModelError(
-            f"{model.name}: floats cannot decide the dimension of the reachable states: a residual "
-            f"of {margin[0]:.2g} counted as independent, one of {margin[1]:.2g} as rounding error"
+            f"{model.name}: floats cannot decide the dimension of the reachable states: "
+            f"{unclear(margin)}; {instead}"
         )
     return basis, margin
 

@@ -27,7 +27,7 @@ from rpsr.io.records import Bools, Floats, Ints
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.certainty import certainty
-from rpsr.predictive.core import Core, find_core
+from rpsr.predictive.core import Core, exact_instead, find_core
 from rpsr.predictive.projection import EXACT_WORK, block_means, exact_residuals, on_blocks
 from rpsr.predictive.rank.modular_search import Spans
 from rpsr.predictive.rank.orthonormal import reward_magnitudes
@@ -161,10 +161,8 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     spans = Spans.of(pomdp, rewards=False, seed=seed)
     errors = reward_errors(pomdp, tests, spans=spans)
     if errors is None:
-        raise ModelError(
-            f"{pomdp.name}: floats cannot determine the span of the tests' outcomes, so the errors "
-            "of rewards are unknown"
-        )
+        reason = "floats cannot determine the span of the tests' outcomes"
+        raise ModelError(f"{pomdp.name}: d_inf is unknown: {_with_remedy(reason, pomdp, tests)}")
     deadline.begin("finding the states reachable from the start")
     at_reachable = reward_errors(pomdp, tests, reachable_states(pomdp), spans=spans)
     answer = accurate_on_reachable(pomdp, tests, intents, seed=seed)
@@ -172,7 +170,7 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
     if (tests.rank == intents.rank) != tests.accurate:  # equivalent, by the theorem
         raise ModelError(
             f"{pomdp.name}: in floats, the ranks of the PSR and the R-PSR contradict the reward "
-            "errors of the PSR; use exact arithmetic (leave out --float; exact=True in Python)"
+            f"errors of the PSR; {exact_instead(pomdp)}"
         )
     deadline.begin("measuring the errors of rewards")
     size = float(np.abs(pomdp.R).max())
@@ -206,13 +204,14 @@ def _compare(pomdp: POMDP, exact: bool | None, seed: int) -> Accuracy:
 
 def _why_not_known(pomdp: POMDP, core: Core) -> str:
     """Why there is no `d_inf_reachable`."""
-    reason = (
-        "d_inf_reachable is unknown: floats cannot determine the span of the tests' outcomes on "
-        "reachable states"
-    )
+    reason = "floats cannot determine the span of the tests' outcomes on reachable states"
+    return f"d_inf_reachable is unknown: {_with_remedy(reason, pomdp, core)}"
+
+
+def _with_remedy(reason: str, pomdp: POMDP, core: Core) -> str:
     if core.certified:
-        return reason + ", and fractions would take too much work"
-    return reason + ("; use exact arithmetic" if pomdp.exact else "")
+        return f"{reason}, and exact arithmetic would take too long"
+    return f"{reason}; {exact_instead(pomdp)}"
 
 
 def reward_errors(

@@ -107,7 +107,8 @@ def optimal_range(
     paid = hidden(graph, bounds)
     if bounds is None or paid is None:
         raise ModelError(
-            f"the valid states of {others.name} are unknown, so its values cannot be bounded"
+            f"the valid states of {others.name} are unknown, so its values cannot be bounded; "
+            "compare with a POMDP, its PSR or its R-PSR"
         )
     rewards = graph.states @ second_rewards(model, others)
     ends = _Ends(graph, rewards, best, paid, discount)

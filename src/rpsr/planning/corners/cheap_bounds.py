@@ -264,8 +264,9 @@ def initial_upper_bound(
 ) -> tuple[Floats, float]:
     """The initial upper bound of a planner: at the corners, (A, k), and at the start.
 
-    informed: the function that computes the bound, from the values of the MDP. The error at the
-    start grows with the largest value, so the MDP may have the lower bound there.
+    informed: computes the bound at the corners from the values of the underlying MDP. The bound at
+    the start is the smaller of two, from these corners and from the MDP: each allows for rounding
+    in proportion to its largest value, so the bound from the MDP may be the smaller one.
     """
     seen = mdp_values(process, clock.share(SEEN))
     bound = informed(process, seen, clock)

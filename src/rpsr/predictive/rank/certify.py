@@ -30,7 +30,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
 
@@ -100,7 +99,9 @@ def certified_core(
         raise pomdp.inexact("its rank cannot be certified")
     rng = np.random.default_rng(seed)
     models = reductions(pomdp, rng)
-    for starts in count(1):
+    starts = 0
+    while True:
+        starts += 1
         attempt = _attempt(next(models), rng, search, rewards=rewards)
         proof = (
             _prove_by_merging(attempt, models, error, rewards=rewards)
@@ -117,7 +118,6 @@ def certified_core(
                 seed=seed,
                 spans=Spans(models, rng, rewards=rewards, searched=proof.searched),
             )
-    raise AssertionError("count() has no end")
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,3 +59,12 @@ def is_clear(margin: tuple[float, float]) -> bool:
     """Whether the smallest kept and the largest dropped direction are far enough apart."""
     kept, dropped = margin
     return kept >= max(CLEAR * dropped, np.sqrt(ROUNDING)) and kept * dropped <= ROUNDING
+
+
+def unclear(margin: tuple[float, float]) -> str:
+    """The words for a margin that is not clear."""
+    kept, dropped = margin
+    return (
+        f"the smallest singular value that counts as nonzero is {kept:.2g}, the largest one that "
+        f"counts as rounding error is {dropped:.2g}"
+    )

@@ -42,7 +42,7 @@ _LARGE_BLOCK = 2**19  # numbers in a block of work
 
 
 def block_basis(labels: Ints) -> Floats:
-    """Q, (S, n): the scaled indicators of the blocks that `labels` (S,) numbers."""
+    """Q, (S, n): a scaled indicator for each block; labels (S,): the block of each state."""
     sizes = np.bincount(labels)
     basis = np.zeros((len(labels), len(sizes)))
     basis[np.arange(len(labels)), labels] = 1 / np.sqrt(sizes[labels])

@@ -105,7 +105,8 @@ def _at_corners(
         raise wrong_type(given, "solution", "a plan")
     if solution.value_function.ahead is not None:
         raise ModelError(
-            "these vectors are values on faces only; plan with faces=False to draw them"
+            "the vectors of this plan are its values only in states that can follow an "
+            "interaction, so they cannot be drawn; plan with ValueIteration(faces=False)"
         )
     values = to_beliefs(solution.model, solution.vectors)
     k = values.shape[1]
