@@ -22,6 +22,7 @@ Systems are files, built-in domains, or
 Behaviours: uniform; sticky, which repeats its action with probability 0.7; reacting, whose random
 probabilities depend on the last observation; few, which takes the first action in 80 % of the
 steps. The logs have no propensities. `truth` is the ceiling: EM started at the true POMDP.
+`written` is the policy that `rpsr learn` writes: a plan on a model of `em`, or on a table.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from rows import add_options, computed  # noqa: E402
 
 import rpsr  # noqa: E402
 from rpsr.evaluation import StochasticController, returns, simulate  # noqa: E402
-from rpsr.learning import EMRPSR, LastKTable, SpectralRPSR  # noqa: E402
+from rpsr.learning import EMRPSR, LastKTable, SpectralRPSR, learn  # noqa: E402
 from rpsr.models import POMDP  # noqa: E402
 from rpsr.planning import AlphaPolicy, planner_by_name, solve  # noqa: E402
 from rpsr.shards import merged  # noqa: E402
 
 SYSTEMS = ("noisy-tiger", "inspected", "delayed-2", "memory-1", "memory-2")
 BEHAVIOURS = ("uniform", "sticky", "reacting", "few")
-RIVALS = ("em", "spectral", "last-1", "last-2", "last-3", "truth")
+RIVALS = ("em", "spectral", "last-1", "last-2", "last-3", "written", "truth")
 NOISE, KEEPS, MOSTLY = 0.5, 0.7, 0.8
 TEST_STEPS, TEST_EPISODES, TEST_SEED = 100, 2000, 977
 KEY = ("system", "episodes", "steps", "seed", "behaviour", "rival")
@@ -176,9 +177,16 @@ def trial(item, device, learn_seconds, plan_seconds):
         low, high = ends_of_the_way(name)
         log = log_of(name, episodes, steps, seed, behaviour)
         start = time.process_time()
-        model = learned(rival, pomdp, log, seed, device, learn_seconds)
+        if rival == "written":
+            how = {"seed": seed, "device": device, "time_limit": learn_seconds}
+            result = learn("em", log, discount=0.95, plan=True, **how)
+            model, policy = result.plan.model, result.safe.policy
+            row["reasons"] = [reason.document() for reason in result.reasons]
+        else:
+            model = learned(rival, pomdp, log, seed, device, learn_seconds)
+            policy = None
         row["learning_seconds"] = round(time.process_time() - start, 2)
-        mean = earned(pomdp, planned(model, plan_seconds))
+        mean = earned(pomdp, policy or planned(model, plan_seconds))
         row |= {
             "uniform": low,
             "optimum": high,

@@ -112,3 +112,12 @@ def coin_log(episodes, seed, steps=30, constant=0.0):
     rewards = [constant + np.array(list(EARNED.values()))[taken] for taken in actions]
     names = {"action_names": list(ENDING), "observation_names": ["head", "tail"]}
     return from_arrays(actions, seen, rewards, terminated=terminated, **names)
+
+
+def memory_log(lag, episodes, steps, seed, symbols=2, relevant=2):
+    """Random symbols; action a pays 1 if the symbol `lag` steps ago was a, of the relevant ones."""
+    rng = np.random.default_rng(seed)
+    seen = rng.integers(symbols, size=(episodes, lag + steps))
+    actions = rng.integers(relevant, size=(episodes, steps))
+    rewards = (actions == seen[:, :steps]).astype(float)
+    return from_arrays(actions, seen[:, lag:], rewards)

@@ -11,8 +11,8 @@ from rpsr.learning.base import Estimator
 from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.findings import Findings
 from rpsr.learning.plan_choice.choice import Choice
-from rpsr.learning.promises.failure_reasons import Reason
 from rpsr.learning.promises.promise import Promise
+from rpsr.learning.promises.reason import Reason
 from rpsr.learning.promises.safe import SafeChoice
 from rpsr.learning.propensities import Overlap
 from rpsr.learning.spectral.psr_verdict import Enough

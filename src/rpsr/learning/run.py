@@ -18,9 +18,10 @@ from rpsr.learning.last_k import LastKTable
 from rpsr.learning.moments.survey import Survey
 from rpsr.learning.plan_choice.choice import OFF_POLICY_STEPS, Choice, bootstrap, choose, precise
 from rpsr.learning.prepared_log import Logs, PreparedLog
-from rpsr.learning.promises.failure_reasons import Reason, faults_of, reasons
+from rpsr.learning.promises.failure_reasons import faults_of, reasons
 from rpsr.learning.promises.make_promise import blind_to_rewards, check_level
 from rpsr.learning.promises.promise import LEVEL
+from rpsr.learning.promises.reason import Reason
 from rpsr.learning.promises.safe import SafeChoice, safe_choice
 from rpsr.learning.propensities import Behaviour
 from rpsr.learning.result import Learned
@@ -166,7 +167,7 @@ def _plan(
     )
     rest = log.held_out.beginning(OFF_POLICY_STEPS)
     most = estimator.findings().at_largest
-    return choice, safe, reasons(safe, trained, heldout, rest, families, most, log.census)
+    return choice, safe, reasons(safe, trained, heldout, rest, part, families, most, log.census)
 
 
 def _by_halves(run: _Run, log: PreparedLog, seed: int) -> list[list[Family]]:

@@ -9,10 +9,12 @@
 5. If the chosen one has about as many states as the largest start, larger starts follow
    (`growth`). Then a state of the chosen one is split (`split`), and steps 3 and 4 are repeated,
    while the choice changes. If it has grown by splits, larger starts may follow again.
-6. The chosen candidates are fitted to all episodes, at the end without priors, which help the
+6. If rewards depend on observations that the chosen one forgets (`forgotten`), one more start
+   remembers them (`window_start`).
+7. The chosen candidates are fitted to all episodes, at the end without priors, which help the
    search but bias its result.
 
-Continuous rewards are in bins during the search (`bins`), and Gaussian in step 6.
+Continuous rewards are in bins during the search (`bins`), and Gaussian in step 7.
 
 Rewards are emissions during learning only: the resulting model filters on actions and observations.
 Propensities are not needed if the behaviour policy depends on the logged history only.
@@ -61,7 +63,10 @@ from rpsr.learning.em.starts import (
     remembering_start,
     worth_remembering,
 )
+from rpsr.learning.em.window_start import window_start
+from rpsr.learning.estimated_models import filtered
 from rpsr.learning.findings import Findings
+from rpsr.learning.forgotten import forgotten
 from rpsr.learning.parameter_checks import (
     AUTO,
     DISCOUNT,
@@ -158,8 +163,10 @@ class EMRPSR(Estimator):
         while len(larger := self._larger(candidates, rounds, *parts, rng)) > len(candidates):
             candidates = self._way_up(larger, rounds, *parts, rng)
         self.untried_, self._unsplit = rounds.untried, rounds.unsplit
-        best = max(candidates, key=lambda one: one.mean)
         most = max(one.fitted.size for one in candidates)
+        if rounds.left() > 0:
+            candidates += self._remembering(candidates, views, training, held_out)
+        best = max(candidates, key=lambda one: one.mean)
         self._at_largest = most if self.states == "auto" and best.fitted.size == most else None
         near = choose_number_of_states(candidates, len(candidates))
         refitted: dict[Scored, Scored] = {}
@@ -340,6 +347,21 @@ class EMRPSR(Estimator):
             if best.same_as(before):
                 break
         return candidates
+
+    def _remembering(
+        self, candidates: list[Scored], views: Views, training: Encoded, held_out: Encoded
+    ) -> list[Scored]:
+        """Candidates that remember the last observations, if the chosen one forgets them."""
+        chosen = choose_number_of_states(candidates, 1)[0].fitted
+        model = as_pomdp(chosen, views.facts, self.discount).belief_model()
+        lost = forgotten(views.sample, filtered(model, views.sample).rewards)
+        if lost is None:
+            return []
+        start = window_start(training, lost.kind_of, lost.lag, self.search.most)
+        if start is None or (self.states != "auto" and start.size < self.states):
+            return []
+        self._tell(f"start of {start.size} states, for the last {lost.lag} observations")
+        return self._allowed(self._way_down(start, training, held_out))
 
     def _allowed(self, candidates: list[Scored]) -> list[Scored]:
         """All candidates, or those with the requested number of states."""

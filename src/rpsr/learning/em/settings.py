@@ -23,8 +23,9 @@ class Search:
     sizes: the numbers of states of the starts. starts: how many starts per size; descents: how many
     of them are fitted and merged down. memories: how many starts remember an observation. largest:
     the most states of those starts and of splits. most: the most states of larger starts, which
-    follow while held-out episodes ask for them (`growth`). probe: how many episodes starts are
-    tried on, for `probing` iterations.
+    follow while held-out episodes ask for them (`growth`), and of the start that follows if rewards
+    depend on earlier observations (`window_start`). probe: how many episodes starts are tried on,
+    for `probing` iterations.
     """
 
     sizes: tuple[int, ...] = (12, 18)

@@ -6,6 +6,8 @@
 - `BadRewards`: held-out rewards are predicted hardly better than by their mean.
 - `EqualRewards`: all rewards of the log are equal.
 - `FewHeldOut`: so few episodes are held out that the tests on them show nothing.
+- `LongMemory`: held-out rewards depend on an earlier observation that the model forgets
+  (`long_memory`).
 - `ModelsDisagree`: the policy's values in models that were fitted to the whole log differ by much
   of what it gains. Their refits, and models of halves, always differ.
 - `MoreData`: models of resampled logs predict held-out episodes clearly worse than the fit. The
@@ -22,8 +24,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
@@ -34,7 +35,9 @@ from rpsr.learning.diagnostics import Diagnosis
 from rpsr.learning.estimated_models import filtered, log_chances
 from rpsr.learning.plan_choice.choice import OFF_POLICY_STEPS
 from rpsr.learning.prepared_log import PreparedLog
+from rpsr.learning.promises.long_memory import long_memory
 from rpsr.learning.promises.promise import Gap
+from rpsr.learning.promises.reason import Reason
 from rpsr.learning.promises.safe import SafeChoice
 from rpsr.logs.census import Census
 from rpsr.logs.parts import HELD_OUT, few_long
@@ -47,29 +50,6 @@ TESTABLE = 5  # held-out episodes
 MUCH = 0.3  # of the gain over the behaviour policy
 CLEARLY, WORTH = 3.0, 0.01  # standard errors, nats per step
 APART = 0.2  # of a value
-
-
-@dataclass(frozen=True)
-class Reason:
-    """A reason for doubt, made from its fields: what is wrong, and what to do, a clause each."""
-
-    WORDS: ClassVar[str]
-    ADVICE: ClassVar[str]
-
-    @property
-    def words(self) -> str:
-        """The fault, in a clause."""
-        return self.WORDS.format(**vars(self))
-
-    @property
-    def advice(self) -> str:
-        """The remedy, in a clause."""
-        return self.ADVICE.format(**vars(self))
-
-    def document(self) -> dict[str, Any]:
-        """The record as plain JSON values."""
-        words = {"words": self.words, "advice": self.advice}
-        return {"kind": type(self).__name__, **words, **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -243,6 +223,7 @@ def reasons(
     trained: Estimator,
     heldout: Diagnosis,
     held_out: PreparedLog,
+    log: PreparedLog,
     families: Sequence[Family],
     most_states: int | None,
     census: Census,
@@ -250,6 +231,7 @@ def reasons(
     """The reasons that apply to a chosen policy.
 
     trained, families: the estimator that did not learn from the held-out episodes, and its models.
+    log: the whole log, or its beginning, like the held-out episodes.
     most_states: the largest number of states that was tried, if that one was the best. census: of
     the log.
     """
@@ -260,6 +242,7 @@ def reasons(
         _disagreement(safe),
         _predictions(trained.fitted_, held_out),
         _rewards(heldout, census),
+        long_memory(trained, held_out, log, safe.solution.model),
         None if most_states is None else MoreStates(most_states),
         _data(families[0], held_out) if families else None,
         _few_held_out(held_out, census),
