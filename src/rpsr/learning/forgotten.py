@@ -74,12 +74,12 @@ def forgotten(log: Trajectories, expected: Floats) -> Forgotten | None:
     matters = MATTERS * float(rewards.std())
     tests = max(1, int(np.isfinite(errors).sum()))
     z = np.abs(means) / errors
-    found = (z > norm.isf(CHANCE / 2 / tests)) & (np.abs(means) > matters)
-    if not found.any():
+    large = (z > norm.isf(CHANCE / 2 / tests)) & (np.abs(means) > matters)
+    if not large.any():
         return None
-    lags = found.any(axis=(1, 2))
+    lags = large.any(axis=(1, 2))
     lag = int(np.flatnonzero(lags).max())
-    worst = np.where(found[lag], z[lag], 0.0)
+    worst = np.where(large[lag], z[lag], 0.0)
     action, observation = divmod(int(worst.argmax()), n_observations)
     return Forgotten(lag, action, _kinds(means[lags], errors[lags], matters, observation))
 

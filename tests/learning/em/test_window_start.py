@@ -34,6 +34,14 @@ def test_moves_shift_the_sequence():
     assert np.all(np.sum(start.moves > 0.3, axis=1) == 2)
 
 
+def test_states_with_few_steps_move_like_others():
+    """Nine steps for each of 64 states and 2 actions: smoothing must not outweigh them."""
+    log = Encoded.of(memory_log(6, 200, 12, seed=0))
+    start = window_start(log, np.array([0, 1]), 6, 64)
+    assert start.size == 64
+    assert np.sort(start.moves, axis=2)[..., -2:].sum(axis=2).mean() > 0.8
+
+
 def test_a_task_that_ends_moves_to_its_end():
     log = memory_log(2, 300, 4, seed=0)
     log = replace(log, terminated=np.arange(300) < 150)
@@ -45,10 +53,10 @@ def test_a_task_that_ends_moves_to_its_end():
 
 def test_em_learns_a_long_memory_if_its_limit_of_states_allows_it():
     log, unseen = (memory_log(4, 300, 20, seed) for seed in (0, 1))
-    told = []
-    enough = EMRPSR(discount=0.9, search=Search(**FEW, most=16), progress=told.append).fit(log)
+    lines = []
+    enough = EMRPSR(discount=0.9, search=Search(**FEW, most=16), progress=lines.append).fit(log)
     assert enough.candidates_[0].states == 16
-    assert "start of 16 states, for the last 4 observations" in told
+    assert "start of 16 states, for the last 4 observations" in lines
     assert enough.findings().at_largest is None
     short = EMRPSR(discount=0.9, search=Search(**FEW, most=15)).fit(log)
     assert short.candidates_[0].states <= 3

@@ -11,8 +11,7 @@
    while the choice changes. If it has grown by splits, larger starts may follow again.
 6. If rewards depend on observations that the chosen one forgets (`forgotten`), one more start
    remembers them (`window_start`).
-7. The chosen candidates are fitted to all episodes, at the end without priors, which help the
-   search but bias its result.
+7. The chosen candidates are fitted to all episodes, at the end without priors, which bias results.
 
 Continuous rewards are in bins during the search (`bins`), and Gaussian in step 7.
 
@@ -355,10 +354,8 @@ class EMRPSR(Estimator):
         chosen = choose_number_of_states(candidates, 1)[0].fitted
         model = as_pomdp(chosen, views.facts, self.discount).belief_model()
         lost = forgotten(views.sample, filtered(model, views.sample).rewards)
-        if lost is None:
-            return []
-        start = window_start(training, lost.kind_of, lost.lag, self.search.most)
-        if start is None or (self.states != "auto" and start.size < self.states):
+        start = lost and window_start(training, lost.kind_of, lost.lag, self.search.most)
+        if lost is None or start is None or (self.states != "auto" and start.size < self.states):
             return []
         self._tell(f"start of {start.size} states, for the last {lost.lag} observations")
         return self._allowed(self._way_down(start, training, held_out))
