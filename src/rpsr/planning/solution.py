@@ -46,7 +46,7 @@ class Status(Enum):
     SIZE = "stopped: too many states or vectors; the bounds hold; try another planner"
     SETTLED = (
         "settled: this planner cannot narrow the gap further; the bounds hold; "
-        "raise its limits, or use sarsop or vi"
+        "use sarsop or vi, or raise the limit on points or states, if there is one"
     )
     STALLED = (
         "stopped: the gap narrowed by less than 5% within a minute; the bounds hold; "
