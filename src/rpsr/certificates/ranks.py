@@ -77,20 +77,20 @@ def check_rank(value: Any, model: ExactModel) -> Ranked:
             if column is None:
                 raise Fault(f"{what}: rewards of {model.actions[a]!r} differ within a block")
             initial[a] = column
-    operators = blocks.operators()
     rank = whole(given["rank"], what, below=blocks.size + 1)
     core = [
         _read_member(item, f"{what}, members", model, rewards=kind == "rpsr")
         for item in items(given["members"], what, "members", rank)
     ]
     modulus = whole(given["modulus"], f"{what}, modulus", least=2)
-    _check_independent(_outcomes(core, initial, operators, modulus), modulus, what)
+    vectors = _outcomes(core, initial, blocks.operators(modulus), modulus)
+    _check_independent(vectors, modulus, what)
     span = None
     if rank < blocks.size:
         span = _Span(given["basis"], rank, blocks.size, f"{what}, basis")
         if not all(span.contains(column) for column in initial.values()):
             raise Fault(f"{what}: the span of the basis does not contain an initial vector")
-        span.check_closed(operators)
+        span.check_closed(blocks.operators())
     inside = [column is not None and (span is None or span.contains(column)) for column in rewards]
     if given["inside"] != inside:
         raise Fault(f"{what}: states which rewards lie in the span, and is wrong")
@@ -160,13 +160,16 @@ class _Blocks:
             return None
         return _integers([column[s] for s in self.first])
 
-    def operators(self) -> dict[tuple[int, int], Operator]:
-        """The operators between blocks, by action and observation; those left out are 0."""
+    def operators(self, modulus: int | None = None) -> dict[tuple[int, int], Operator]:
+        """The operators between blocks, by action and observation; those left out are 0.
+
+        modulus: only what they are modulo m is needed, so that long denominators stay out.
+        """
         operators: dict[tuple[int, int], Operator] = {}
         for action, rows in enumerate(self.rows):
             common = lcm(*(total for total, _ in rows))
             for b, (total, sums) in enumerate(rows):
-                factor = common // total
+                factor = common // total if modulus is None else common // total % modulus
                 for (o, target), weight in sums.items():
                     operator = operators.get((action, o))
                     if operator is None:
@@ -178,7 +181,7 @@ class _Blocks:
 def _integers(numbers: list[Fraction]) -> Vector:
     """Numbers, multiplied by their common denominator."""
     common = lcm(*(entry.denominator for entry in numbers))
-    return [int(entry * common) for entry in numbers]
+    return [entry.numerator * (common // entry.denominator) for entry in numbers]
 
 
 def _image(operator: Operator, vector: Vector) -> Vector:

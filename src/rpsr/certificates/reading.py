@@ -4,8 +4,9 @@ The first line is an object, the header. Every other line is an object with one 
 what the line is. So a long certificate is read and converted line by line, and the header's counts
 show whether the file is complete.
 
-A number is a JSON number, or a string: a decimal, a fraction "22/7", a hexadecimal integer "0x1f"
-or a hexadecimal float "0x1.8p-3". A whole number is one without a fractional part.
+A whole number is a JSON integer or a string with a hexadecimal one, "0x1f": either takes about as
+much memory as its text. A number is a whole number, a decimal, a fraction "22/7" or a hexadecimal
+float "0x1.8p-3".
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _DECIMAL = re.compile(
     rf"[-+]?\d{_DIGITS}(/(?!0+$)\d{_DIGITS}|(\.\d{_DIGITS})?(e[-+]?\d{{1,3}})?)",
     re.IGNORECASE | re.ASCII,
 )
-_HEXADECIMAL = re.compile(
-    rf"([-+]?0x[0-9a-f]{_DIGITS})(?:\.([0-9a-f]{{1,13}}))?(?:p([-+]?\d{{1,4}}))?",
-    re.IGNORECASE | re.ASCII,
+_HEXADECIMAL = re.compile(rf"[-+]?0x[0-9a-f]{_DIGITS}", re.IGNORECASE)
+_HEXADECIMAL_FLOAT = re.compile(
+    r"([-+]?0x[01])(?:\.([0-9a-f]{1,13}))?p([-+]?\d{1,4})", re.IGNORECASE | re.ASCII
 )
 
 Line = tuple[str, Any]
@@ -113,11 +114,15 @@ def _exact(value: Any) -> int | Fraction | None:
     """A number; None if it is none."""
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return value
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+    if not isinstance(value, str):
+        return None
+    if _DECIMAL.fullmatch(value):
         return Fraction(value)
-    if isinstance(value, str) and (hexadecimal := _HEXADECIMAL.fullmatch(value)):
+    if _HEXADECIMAL.fullmatch(value):
+        return int(value, 16)
+    if hexadecimal := _HEXADECIMAL_FLOAT.fullmatch(value):
         first, digits, exponent = hexadecimal.groups(default="")
-        return int(first + digits, 16) * Fraction(2) ** (int(exponent or 0) - 4 * len(digits))
+        return int(first + digits, 16) * Fraction(2) ** (int(exponent) - 4 * len(digits))
     return None
 
 
@@ -131,13 +136,14 @@ def number(value: Any, what: str) -> Fraction:
 
 def whole(value: Any, what: str, *, below: int | None = None, least: int | None = 0) -> int:
     """A whole number, from `least` on (None: any) and less than `below`."""
-    exact = value if type(value) is int else _exact(value)
-    if exact is None or exact.denominator != 1:
+    if isinstance(value, str) and _HEXADECIMAL.fullmatch(value):
+        value = int(value, 16)
+    if not isinstance(value, int) or isinstance(value, bool):
         raise Fault(f"{what}: read {shown(value)}, expected a whole number")
-    if (least is not None and exact < least) or (below is not None and exact >= below):
+    if (least is not None and value < least) or (below is not None and value >= below):
         limits = f"from {least}" if below is None else f"from {least} to {below - 1}"
         raise Fault(f"{what}: read {shown(value)}, expected a whole number {limits}")
-    return exact.numerator
+    return value
 
 
 def shown(value: Any) -> str:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ class Certificate:
 
     def save(self, path: str | Path) -> int:
         """Write it, compressed if the name ends in `.gz`; returns the bytes of its text."""
-        return write_json_lines(path, [self.header, *({kind: line} for kind, line in self.lines)])
+        lines = ({kind: line} for kind, line in self.lines)
+        return write_json_lines(path, chain([self.header], lines))
 
 
 def certify(
