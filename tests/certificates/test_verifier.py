@@ -212,6 +212,8 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path, kept):
         (0, {"scales": {**SCALES, "values": 0}}),
         (0, {"lines": None}),
         (0, {"lines": {"vector": 2, "point": 2}}),
+        (0, {"lines": {"vector": 1, "point": "0x" + "f" * 3300}}),
+        (0, {"lines": {"vector": 1, "point": "0x" + "f" * 4000}}),
         (0, {"start": [[9, 1]]}),
         (0, {"start": [[0, -1]]}),
         (0, {"start": None}),

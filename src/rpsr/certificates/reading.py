@@ -27,12 +27,13 @@ from rpsr.printable import quoted
 FAMILY = "rpsr.certificate/"
 SCHEMA = f"{FAMILY}2"
 LARGEST = 10**300  # of a statement, so that floats can show it
-_DIGITS = "{1,4000}"  # of a number at most; Python reads no longer ones by default
+_DIGITS = "{1,4000}"  # of a number at most; by default, Python reads and prints no longer ones
+_HEXADECIMAL_DIGITS = "{1,3300}"  # which are no more than 4000 decimal ones
 _DECIMAL = re.compile(
     rf"[-+]?\d{_DIGITS}(/(?!0+$)\d{_DIGITS}|(\.\d{_DIGITS})?(e[-+]?\d{{1,3}})?)",
     re.IGNORECASE | re.ASCII,
 )
-_HEXADECIMAL = re.compile(rf"[-+]?0x[0-9a-f]{_DIGITS}", re.IGNORECASE)
+_HEXADECIMAL = re.compile(rf"[-+]?0x[0-9a-f]{_HEXADECIMAL_DIGITS}", re.IGNORECASE)
 _HEXADECIMAL_FLOAT = re.compile(
     r"([-+]?0x[01])(?:\.([0-9a-f]{1,13}))?p([-+]?\d{1,4})", re.IGNORECASE | re.ASCII
 )
