@@ -5,6 +5,7 @@ same one with that place put right is accepted.
 """
 
 import json
+from fractions import Fraction
 
 import pytest
 
@@ -62,7 +63,7 @@ def vector(values, lower, scale):
     return {"scales": scales, "lower": lower}, [("vector", [0, [0], values])]
 
 
-def test_probabilities_of_vectors_are_rounded_down(tmp_path):
+def test_probabilities_of_vectors_are_not_rounded_up(tmp_path):
     """State b pays 1 and is left never; a moves there with chance 1/4: V(a) = 2/5, V(b) = 2.
 
     If 3/4 and 1/4 were rounded up to 1, a vector of 9/10 at a would be below its backup.
@@ -70,20 +71,23 @@ def test_probabilities_of_vectors_are_rounded_down(tmp_path):
     claim = Claim(tmp_path, chain([[0.75, 0.25], [0.0, 1.0]], [0.0, 1.0]))
     claim.refused("exceeds its backup", *vector([90, 190], "9/10", 100))
     assert claim.check(*vector([0, 190], 0, 100)).lower == 0
+    claim.refused("exceeds its backup", *vector([41, 200], "2/5", 100))
+    assert claim.check(*vector([40, 200], "2/5", 100)).lower == Fraction(2, 5)
 
 
-def test_mass_that_rounding_takes_away_has_the_least_value(tmp_path):
-    """Each step costs 1: V = -2. All chances are rounded down to 0, and what follows is lost."""
+def test_probabilities_of_vectors_are_not_rounded_down(tmp_path):
+    """Each step costs 1: V = -2. If all chances were rounded down to 0, -1 would be its backup."""
     claim = Claim(tmp_path, chain([[0.75, 0.25], [0.25, 0.75]], [-1.0, -1.0]))
     claim.refused("exceeds its backup", *vector([-100, -100], -1, 100))
     assert claim.check(*vector([-200, -200], -2, 100)).lower == -2
 
 
-def test_rewards_of_vectors_are_rounded_down(tmp_path):
+def test_rewards_of_vectors_are_not_rounded_up(tmp_path):
     """A step pays 1/4: V = 1/2. In units of 1/2 the reward is half a unit."""
     claim = Claim(tmp_path, chain([[1.0]], [0.25]))
     claim.refused("exceeds its backup", *vector([1], 1, 1))
     assert claim.check(*vector([0], 0, 1)).lower == 0
+    assert claim.check(*vector([1], "1/2", 2)).lower == Fraction(1, 2)
 
 
 # ---- upper bounds

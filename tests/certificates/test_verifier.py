@@ -195,6 +195,8 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path, kept):
         (0, {"upper": "1e999999999"}),
         (0, {"upper": "0x1.8p+9999"}),
         (0, {"upper": "1/0"}),
+        (0, {"upper": "1/" + "0" * 5000 + "1"}),
+        (0, {"floor": "0x1p9"}),
         (0, {"upper": "9" * 5000}),
         (0, {"upper": "1e400"}),
         (0, {"upper": "1/" + "9" * 5000}),
@@ -210,6 +212,8 @@ def test_a_file_that_is_cut_off_is_refused(tmp_path, kept):
         (0, {"scales": {**SCALES, "values": 0}}),
         (0, {"lines": None}),
         (0, {"lines": {"vector": 2, "point": 2}}),
+        (0, {"lines": {"vector": 1, "point": "0x" + "f" * 3300}}),
+        (0, {"lines": {"vector": 1, "point": "0x" + "f" * 4000}}),
         (0, {"start": [[9, 1]]}),
         (0, {"start": [[0, -1]]}),
         (0, {"start": None}),
@@ -372,10 +376,6 @@ def test_a_model_in_integers_has_its_rows_divided_by_their_sums():
             assert sum(weight for _, _, weight in row) == total
             for o, target, weight in row:
                 assert weight / total == pytest.approx(tiger.D[a][o][s, target], rel=1e-15)
-            down, up = (model.rounded(a, s, 2**30, up=up) for up in (False, True))
-            for (_, _, w), (_, _, below), (_, _, above) in zip(row, down, up, strict=True):
-                exact = Fraction(w, total) * 2**30
-                assert below <= exact <= above <= below + 1
 
 
 def test_a_model_in_floats_is_divided_by_its_sums_too():

@@ -42,15 +42,24 @@ def test_the_exact_value_is_that_of_floats_up_to_rounding(tmp_path, name):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda header, _: header.update(controller_value="-19"), "states the value -19.0"),
+        (
+            lambda header, _: header.update(controller_value="-19"),
+            "controller_value: the certificate states -19, but proves",
+        ),
         (lambda _, line: line["values"][0].__setitem__(0, "-19"), "the value of node 0 at"),
-        (lambda _, line: line["values"][0].__setitem__(1, None), "can follow node 0 is missing"),
+        (
+            lambda _, line: line["values"][0].__setitem__(1, None),
+            "is missing, but this node and state can occur",
+        ),
         (lambda _, line: line.update(actions=[1]), "the value of node 0 at"),
         (lambda _, line: line.update(first=1), "controller, first"),
-        (lambda _, line: line.update(values=[]), "successors and values of equal length"),
+        (
+            lambda _, line: line.update(values=[]),
+            "controller, values: expected a list of 1 entries, one for each node",
+        ),
         (
             lambda _, line: line.update(values=None),
-            "expected actions, successors and values to be lists",
+            "controller, values: expected a list of 1 entries, one for each node",
         ),
         (lambda _, line: line.update(successors=[[0, 1]]), "controller, successors"),
     ],

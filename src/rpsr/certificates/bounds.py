@@ -40,29 +40,31 @@ points' numbers are at least their Q_n, then worth(x,a) >= Q_n(x,a): more mass i
 and a mixture is worth at most what its parts are. By induction over n, and over i for mixtures,
 q_i(a) >= Q_n(y_i,a). So V*(b0) <= max_a worth(b0,a) + b0 . h.
 
-All numbers are integers, in units of 1/scale. Probabilities and rewards are rounded to such units,
-against the claim.
+Vectors, numbers and masses are integers, in units of 1/scale. The lower bound's inequality is
+multiplied by its denominators, so that it is one of integers. In those of the upper bound,
+probabilities and rewards are rounded up to integers, so that more is needed than must hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableSequence, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from math import prod
+from math import ceil, prod
 from typing import Any, NamedTuple
 
 from rpsr.certificates.exact_model import ExactModel, Row
 from rpsr.certificates.reading import (
     Fault,
     Pairs,
-    as_float,
     compact,
+    items,
+    members,
     pairs,
     shown,
     whole,
     whole_list,
 )
+from rpsr.io.float_bounds import as_float
 
 
 class Scales(NamedTuple):
@@ -79,9 +81,11 @@ class Scales(NamedTuple):
     @staticmethod
     def read(value: Any) -> Scales:
         """From the header."""
-        if not isinstance(value, dict) or set(value) != set(Scales._fields):
-            raise Fault(f"scales: expected an object with the keys {', '.join(Scales._fields)}")
-        return Scales(*(whole(value[name], "scales", least=1) for name in Scales._fields))
+        given = members(value, "scales", set(Scales._fields))
+        return Scales(*(whole(given[name], "scales", least=1) for name in Scales._fields))
+
+
+# ---- lower bound
 
 
 class Vector(NamedTuple):
@@ -90,6 +94,75 @@ class Vector(NamedTuple):
     action: int
     successors: Sequence[int]
     values: Sequence[int]
+
+
+def read_vector(value: Any, model: ExactModel, count: int, k: int) -> Vector:
+    """A vector of a certificate with `count` of them."""
+    what = f"vector {k}"
+    of = "entries: an action, successors and values"
+    action, successors, values = items(value, what, of, 3)
+    return Vector(
+        whole(action, f"{what}, action", below=len(model.actions)),
+        compact(
+            whole_list(successors, f"{what}, successors", len(model.observations), below=count)
+        ),
+        compact(whole_list(values, f"{what}, values", len(model.states), least=None)),
+    )
+
+
+class Backup(NamedTuple):
+    """One step from a state, in integers: unit * alpha(s) <= reward + sum of row * alpha'(s')."""
+
+    unit: int
+    reward: int
+    row: Row
+
+
+class LowerCheck:
+    """The inequality of vectors. backups (A, S)."""
+
+    def __init__(self, model: ExactModel, scales: Scales) -> None:
+        self.discount = model.discount
+        above, below = model.discount.as_integer_ratio()
+        self.backups: list[list[Backup]] = []
+        for rewards, rows in zip(model.rewards, model.rows, strict=True):
+            column: list[Backup] = []
+            for reward, (total, row) in zip(rewards, rows, strict=True):
+                earned, factor = (reward * scales.values * total).as_integer_ratio()
+                later = [(o, s, weight * factor * above) for o, s, weight in row]
+                column.append(Backup(total * factor * below, earned * below, later))
+            self.backups.append(column)
+
+    def slack(self, vectors: list[Vector], k: int) -> Iterator[int]:
+        """For each state, by how much vector k is below its backup, times its unit."""
+        vector = vectors[k]
+        after = [vectors[j].values for j in vector.successors]
+        for value, step in zip(vector.values, self.backups[vector.action], strict=True):
+            later = sum([weight * after[o][s] for o, s, weight in step.row])
+            yield step.reward + later - step.unit * value
+
+
+def check_lower(model: ExactModel, scales: Scales, vectors: list[Vector]) -> Fraction:
+    """The proven lower bound at the start."""
+    if not vectors:
+        raise Fault("lower bound: the certificate has no vectors")
+    check, endless = LowerCheck(model, scales), model.discount == 1
+    for k, vector in enumerate(vectors):
+        for s, slack in enumerate(check.slack(vectors, k)):
+            if slack < 0 or (endless and slack == 0 and vector.values[s] > 0):
+                unit = check.backups[vector.action][s].unit * scales.values
+                by = as_float(Fraction(-slack, unit))
+                where = f"at state {model.states[s]!r}"
+                if slack:
+                    raise Fault(f"lower bound: vector {k} exceeds its backup by {by:.3g} {where}")
+                raise Fault(
+                    f"lower bound: vector {k} equals its backup {where}; without a discount, "
+                    "expected less"
+                )
+    return max(model.at_start(vector.values) for vector in vectors) / scales.values
+
+
+# ---- upper bound
 
 
 class Point(NamedTuple):
@@ -104,130 +177,46 @@ class Point(NamedTuple):
     moves: list[Pairs | dict[int, Pairs]]
 
 
-# ---- lower bound
-
-
-def read_vector(value: Any, model: ExactModel, count: int, k: int) -> Vector:
-    """A vector of a certificate with `count` of them."""
-    what = f"vector {k}"
-    if not isinstance(value, list) or len(value) != 3:
-        raise Fault(f"{what}: expected a list of an action, successors and values")
-    return Vector(
-        whole(value[0], f"{what}, action", below=len(model.actions)),
-        compact(whole_list(value[1], f"{what}, successors", len(model.observations), below=count)),
-        compact(whole_list(value[2], f"{what}, values", len(model.states), least=None)),
-    )
-
-
-class LowerCheck:
-    """The inequality of vectors, in units of 1 / (model * values * the discount's denominator)."""
-
-    def __init__(self, model: ExactModel, scales: Scales) -> None:
-        self.model, self.scales = model, scales
-        self._rows: dict[int, list[tuple[int, Row, int]]] = {}
-
-    def _outcomes(self, action: int) -> list[tuple[int, Row, int]]:
-        """For each state: the reward and the outcomes, rounded down, and what these lack to 1."""
-        if action not in self._rows:
-            model, scales = self.model, self.scales
-            unit, by_state = model.discount.denominator * scales.model * scales.values, []
-            for s, reward in enumerate(model.rewards[action]):
-                row = model.rounded(action, s, scales.model, up=False)
-                lacking = scales.model - sum([chance for _, _, chance in row])
-                by_state.append((_floor(reward * unit), row, lacking))
-            self._rows[action] = by_state
-        return self._rows[action]
-
-    def slack(self, vectors: list[Vector], k: int, least: int) -> Iterator[int]:
-        """For each state, by how much vector k is below its backup.
-
-        least: the least value of all vectors, which is taken where rounded probabilities lack mass.
-        """
-        above, below = self.model.discount.as_integer_ratio()
-        vector = vectors[k]
-        after = [vectors[j].values for j in vector.successors]
-        unit = below * self.scales.model
-        rows = self._outcomes(vector.action)
-        for (reward, row, lacking), value in zip(rows, vector.values, strict=True):
-            total = sum([chance * after[o][s] for o, s, chance in row])
-            yield reward + above * (total + lacking * least) - unit * value
-
-
-def least_value(vectors: list[Vector]) -> int:
-    """The least number in some vectors."""
-    return min((min(vector.values) for vector in vectors), default=0)
-
-
-def check_lower(model: ExactModel, scales: Scales, vectors: list[Vector]) -> Fraction:
-    """The proven lower bound at the start."""
-    least, check, endless = least_value(vectors), LowerCheck(model, scales), model.discount == 1
-    unit = model.discount.denominator * scales.model * scales.values
-    for k, vector in enumerate(vectors):
-        for s, slack in enumerate(check.slack(vectors, k, least)):
-            if slack < 0 or (endless and slack == 0 and vector.values[s] > 0):
-                by = as_float(Fraction(-slack, unit))
-                where = f"at state {model.states[s]!r}"
-                if slack:
-                    raise Fault(f"lower bound: vector {k} exceeds its backup by {by:.3g} {where}")
-                raise Fault(
-                    f"lower bound: vector {k} equals its backup {where}; without a discount, "
-                    "expected less"
-                )
-    begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
-    at_start = [
-        sum((chance * vector.values[s] for s, chance in begin), Fraction(0)) for vector in vectors
-    ]
-    return max(at_start, default=Fraction(0)) / scales.values
-
-
-# ---- upper bound
-
-
 def read_point(value: Any, model: ExactModel, count: int, i: int) -> Point:
     """A point of a certificate with `count` of them; the first S are the corners."""
     n_states, what = len(model.states), f"point {i}"
     keys = {"values", "moves"} if i < n_states else {"belief", "values", "moves"}
-    if not isinstance(value, dict) or set(value) != keys:
-        raise Fault(f"{what}: expected an object with the keys {', '.join(sorted(keys))}")
-    moves = value["moves"]
-    if not isinstance(moves, list) or len(moves) != len(model.actions):
-        raise Fault(
-            f"{what}, moves: expected a list with one entry for each of {len(model.actions)} "
-            "actions"
-        )
+    given = members(value, what, keys)
     belief: Pairs = [(i, -1)]  # a corner's: replaced by one unit
     if i >= n_states:
-        belief = pairs(value["belief"], f"{what}, belief", n_states)
+        belief = pairs(given["belief"], f"{what}, belief", n_states)
         if len({state for state, _ in belief}) != len(belief):
             raise Fault(f"{what}, belief: a state is named twice")
+    of = "entries, one for each action"
+    moves = items(given["moves"], f"{what}, moves", of, len(model.actions))
+    indices = {str(o): o for o in range(len(model.observations))}
     return Point(
         belief,
-        compact(whole_list(value["values"], f"{what}, values", len(model.actions))),
-        [_read_move(move, model, count, i) for move in moves],
+        compact(whole_list(given["values"], f"{what}, values", len(model.actions))),
+        [_read_move(move, f"{what}, moves", indices, count, i, n_states) for move in moves],
     )
 
 
-def _read_move(value: Any, model: ExactModel, count: int, i: int) -> Pairs | dict[int, Pairs]:
-    what = f"point {i}, moves"
+def _read_move(
+    value: Any, what: str, indices: dict[str, int], count: int, i: int, n_states: int
+) -> Pairs | dict[int, Pairs]:
+    """indices: of observations, as keys of JSON objects."""
     if isinstance(value, list):
-        if i < len(model.states):
+        if i < n_states:
             raise Fault(
                 f"{what}: read a list, a mixture of points; expected an object, because the first "
-                f"{len(model.states)} points are corners"
+                f"{n_states} points are corners"
             )
         return pairs(value, what, i)
     if not isinstance(value, dict):
         raise Fault(f"{what}: read {shown(value)}, expected a list or an object")
-    moves: dict[int, Pairs] = {}
-    for key, weights in value.items():
-        if not key.isascii() or not key.isdigit() or len(key) > 9:
-            raise Fault(f"{what}: read {key[:20]!r}, expected the index of an observation")
-        moves[whole(int(key), what, below=len(model.observations))] = pairs(weights, what, count)
-    return moves
+    for key in value:
+        if key not in indices:
+            raise Fault(f"{what}: read {shown(key)}, expected the index of an observation")
+    return {indices[key]: pairs(weights, what, count) for key, weights in value.items()}
 
 
-@dataclass(frozen=True)
-class Cover:
+class Cover(NamedTuple):
     """A vector covered by points: weights, and the remainder at the corners."""
 
     weights: Pairs
@@ -235,17 +224,20 @@ class Cover:
 
 
 class UpperCheck:
-    """The inequalities of points. Vectors over states are in units of 1/(model * beliefs)."""
+    """The inequalities of points. Vectors over states are in units of 1/(model * beliefs).
+
+    unit: both sides of an inequality are compared in units of 1/(unit * values).
+    """
 
     def __init__(
         self, model: ExactModel, scales: Scales, floor: list[int], points: list[Point]
     ) -> None:
         self.model, self.scales, self.points = model, scales, points
+        self.unit = model.discount.denominator * scales.model * scales.beliefs
         self._rewards = rewards_above(model, scales, floor)
         self._rows: dict[tuple[int, int], Row] = {}
-        corner = scales.beliefs
         for s in range(len(model.states)):
-            points[s] = points[s]._replace(belief=[(s, corner)])
+            points[s] = points[s]._replace(belief=[(s, scales.beliefs)])
 
     def cover(self, x: dict[int, int], weights: Pairs) -> Cover:
         """A vector over states, covered by weighted points."""
@@ -263,13 +255,19 @@ class UpperCheck:
         left = sum([rest * points[s].values[action] for s, rest in cover.remainder])
         return total * self.scales.beliefs + left
 
+    def most(self, cover: Cover) -> int:
+        """The largest worth of any action."""
+        return max([self.worth(cover, action) for action in range(len(self.model.actions))])
+
     def successors(self, belief: Pairs, action: int) -> dict[int, dict[int, int]]:
-        """For each observation, the vector y D[a,o], rounded up."""
+        """For each observation, the vector y D[a,o], with probabilities rounded up."""
         after: dict[int, dict[int, int]] = {}
         for s, mass in belief:
             key = (action, s)
             if key not in self._rows:
-                self._rows[key] = self.model.rounded(action, s, self.scales.model, up=True)
+                total, row = self.model.rows[action][s]
+                scale = self.scales.model
+                self._rows[key] = [(o, t, -(-weight * scale // total)) for o, t, weight in row]
             for o, target, chance in self._rows[key]:
                 x = after.get(o)
                 if x is None:
@@ -286,41 +284,28 @@ class UpperCheck:
         return [self.cover(x, move.get(o, [])) for o, x in after.items()]
 
     def needed(self, i: int, action: int, covers: list[Cover]) -> int:
-        """The right side of the inequality, in units of 1/(model * beliefs * values).
-
-        Of a look ahead, also over the discount's denominator (see `slack`).
-        """
+        """The right side of the inequality."""
+        discount = self.model.discount
         if not isinstance(self.points[i].moves[action], dict):
-            return self.worth(covers[0], action)
+            return discount.denominator * self.worth(covers[0], action)
         earned = sum([mass * self._rewards[action][s] for s, mass in self.points[i].belief])
-        actions = range(len(self.model.actions))
-        later = sum([max([self.worth(cover, a) for a in actions]) for cover in covers])
-        return earned + self.model.discount.numerator * later
-
-    def unit(self, i: int, action: int) -> int:
-        """The factor by which a point's number is compared with `needed`."""
-        mixture = not isinstance(self.points[i].moves[action], dict)
-        below = 1 if mixture else self.model.discount.denominator
-        return below * self.scales.model * self.scales.beliefs
+        return earned + discount.numerator * sum([self.most(cover) for cover in covers])
 
     def start(self) -> dict[int, int]:
         """The start, rounded up."""
         unit = self.scales.model * self.scales.beliefs
-        return {s: _ceiling(chance * unit) for s, chance in enumerate(self.model.start) if chance}
+        return {s: ceil(chance * unit) for s, chance in enumerate(self.model.start) if chance}
 
     def at_start(self, weights: Pairs) -> Fraction:
         """The worth of the start, without the floor."""
-        cover = self.cover(self.start(), weights)
-        most = max(self.worth(cover, action) for action in range(len(self.model.actions)))
-        return Fraction(most, prod(self.scales))
+        return Fraction(self.most(self.cover(self.start(), weights)), prod(self.scales))
 
 
 def read_floor(value: Any, model: ExactModel) -> list[int]:
     """The floor of a header: a number for each state, or one for all."""
     size = len(model.states)
-    if isinstance(value, list):
-        return whole_list(value, "floor", size, least=None)
-    return [whole(value, "floor", least=None)] * size
+    listed = value if isinstance(value, list) else [value] * size
+    return whole_list(listed, "floor", size, least=None)
 
 
 def rewards_above(model: ExactModel, scales: Scales, floor: list[int]) -> list[list[int]]:
@@ -340,36 +325,28 @@ def rewards_above(model: ExactModel, scales: Scales, floor: list[int]) -> list[l
                     f"upper bound: the floor equals its backup {where}; without a discount, "
                     "expected less"
                 )
-            column.append(_ceiling(above * unit))
+            column.append(ceil(above * unit))
         columns.append(column)
     return columns
 
 
 def floor_at_start(model: ExactModel, scales: Scales, floor: list[int]) -> Fraction:
     """The floor's value at the start, b0 . h."""
-    return (
-        sum((x * h for x, h in zip(model.start, floor, strict=True)), Fraction(0)) / scales.values
-    )
+    return model.at_start(floor) / scales.values
 
 
 def check_upper(
     model: ExactModel, scales: Scales, floor: list[int], points: list[Point], start: Pairs
 ) -> Fraction:
     """The proven upper bound at the start."""
+    if len(points) < len(model.states):
+        raise Fault("upper bound: the certificate has fewer points than the model has states")
     check = UpperCheck(model, scales, floor, points)
     for i, point in enumerate(points):
         for action, value in enumerate(point.values):
-            needed, unit = check.needed(i, action, check.covers(i, action)), check.unit(i, action)
-            if value * unit < needed:
-                by = as_float(Fraction(needed - value * unit, unit * scales.values))
+            lacking = check.needed(i, action, check.covers(i, action)) - value * check.unit
+            if lacking > 0:
+                by = as_float(Fraction(lacking, check.unit * scales.values))
                 where = f"point {i}, action {model.actions[action]!r}"
                 raise Fault(f"upper bound: {where}: the value is too low by {by:.3g}")
     return check.at_start(start) + floor_at_start(model, scales, floor)
-
-
-def _floor(value: Fraction) -> int:
-    return value.numerator // value.denominator
-
-
-def _ceiling(value: Fraction) -> int:
-    return -(-value.numerator // value.denominator)

@@ -15,50 +15,41 @@ from fractions import Fraction
 from typing import Any
 
 from rpsr.certificates.exact_model import ExactModel
-from rpsr.certificates.reading import Fault, number, whole, whole_list
+from rpsr.certificates.reading import Fault, items, members, number, whole, whole_list
 
 
 def check_controller(value: Any, model: ExactModel) -> Fraction:
     """Check a line about a controller; the value at the start."""
-    keys = {"actions", "successors", "first", "values"}
-    if not isinstance(value, dict) or set(value) != keys:
-        raise Fault(f"controller: expected an object with the keys {', '.join(sorted(keys))}")
+    given = members(value, "controller", {"actions", "successors", "first", "values"})
     if model.discount == 1:
         raise Fault("controller: the model has discount 1, expected a discount below 1")
-    if not all(isinstance(value[key], list) for key in ("actions", "successors", "values")):
-        raise Fault("controller: expected actions, successors and values to be lists")
-    size, n_observations = len(value["actions"]), len(model.observations)
-    if not len(value["successors"]) == len(value["values"]) == size:
-        raise Fault("controller: expected actions, successors and values of equal length")
-    actions = whole_list(value["actions"], "controller, actions", size, below=len(model.actions))
+    of, n_observations = "entries, one for each node", len(model.observations)
+    size = len(items(given["actions"], "controller, actions", of))
+    actions = whole_list(given["actions"], "controller, actions", size, below=len(model.actions))
     successors = [
         whole_list(row, "controller, successors", n_observations, below=size)
-        for row in value["successors"]
+        for row in items(given["successors"], "controller, successors", of, size)
     ]
-    values = [_read_values(row, len(model.states), k) for k, row in enumerate(value["values"])]
-    for k, (action, after) in enumerate(zip(actions, successors, strict=True)):
-        for s, stated in enumerate(values[k]):
-            if stated is None:
-                continue
-            total, row = model.rows[action][s]
-            ahead = Fraction(0)
-            for o, target, weight in row:
-                ahead += weight * _needed(values[after[o]][target], k)
-            if stated != model.rewards[action][s] + model.discount * ahead / total:
-                raise Fault(f"controller: the value of node {k} at {model.states[s]!r} is wrong")
-    first = whole(value["first"], "controller, first", below=size)
+    values: dict[tuple[int, int], Fraction] = {}
+    for k, row in enumerate(items(given["values"], "controller, values", of, size)):
+        of_node = f"controller, values of node {k}"
+        for s, entry in enumerate(items(row, of_node, "numbers", len(model.states))):
+            if entry is not None:
+                values[k, s] = number(entry, of_node)
+
+    def value_of(k: int, s: int) -> Fraction:
+        if (k, s) not in values:
+            raise Fault(
+                f"controller: the value of node {k} at {model.states[s]!r} is missing, but this "
+                "node and state can occur"
+            )
+        return values[k, s]
+
+    for (k, s), stated in values.items():
+        total, row = model.rows[actions[k]][s]
+        ahead = sum((w * value_of(successors[k][o], t) for o, t, w in row), Fraction(0))
+        if stated != model.rewards[actions[k]][s] + model.discount * ahead / total:
+            raise Fault(f"controller: the value of node {k} at {model.states[s]!r} is wrong")
+    first = whole(given["first"], "controller, first", below=size)
     begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
-    return sum((chance * _needed(values[first][s], first) for s, chance in begin), Fraction(0))
-
-
-def _read_values(row: Any, size: int, k: int) -> list[Fraction | None]:
-    if not isinstance(row, list) or len(row) != size:
-        raise Fault(f"controller, values of node {k}: expected {size} numbers")
-    what = f"controller, values of node {k}"
-    return [None if entry is None else number(entry, what) for entry in row]
-
-
-def _needed(value: Fraction | None, k: int) -> Fraction:
-    if value is None:
-        raise Fault(f"controller: the value of a node that can follow node {k} is missing")
-    return value
+    return sum((chance * value_of(first, s) for s, chance in begin), Fraction(0))

@@ -1,21 +1,20 @@
 """A POMDP in integers, from its plain record: what a verifier needs to know of a model.
 
 A probability Pr(s', o | s, a) is a product of two weights over a product of two sums of weights.
-It is given as an integer multiple of 1/scale, rounded down or up: the verifier rounds every number
-against the claim. Floats are binary fractions, so a model known only in floats has weights, too;
-the model that is meant has its rows divided by their sums.
+Floats are binary fractions, so a model known only in floats has weights, too; the model that is
+meant has its rows divided by their sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from math import lcm
 
 from rpsr.io.records import Record, Rows
 
-Row = list[tuple[int, int, int]]  # observation, next state, and an integer for the probability
+Row = list[tuple[int, int, int]]  # observation, next state, and the weight of both
 
 
 class ExactModel:
@@ -41,12 +40,10 @@ class ExactModel:
             self.rows.append([(total, row) for total, row, _ in mine])
             self.rewards.append([reward for _, _, reward in mine])
 
-    def rounded(self, action: int, state: int, scale: int, *, up: bool) -> Row:
-        """The outcomes of a state, their probabilities as integer multiples of 1/scale."""
-        total, row = self.rows[action][state]
-        if up:
-            return [(o, s, -(-w * scale // total)) for o, s, w in row]
-        return [(o, s, w * scale // total) for o, s, w in row]
+    def at_start(self, values: Sequence[int | Fraction]) -> Fraction:
+        """The expected value at the start, of a value for each state."""
+        begin = [(s, chance) for s, chance in enumerate(self.start) if chance]
+        return sum((chance * values[s] for s, chance in begin), Fraction(0))
 
 
 def weighted(rows: Rows) -> Iterator[tuple[list[tuple[int, int]], int]]:

@@ -13,16 +13,19 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rpsr._version import __version__
-from rpsr.certificates.bounds import LowerCheck, Scales, Vector, floor_at_start, least_value
+from rpsr.certificates.bounds import LowerCheck, Scales, Vector, floor_at_start
 from rpsr.certificates.exact_model import ExactModel
-from rpsr.certificates.reading import Line, float_above, float_below, write_lines
+from rpsr.certificates.reading import SCHEMA, Line
 from rpsr.errors import ModelError
+from rpsr.io.float_bounds import float_above, float_below
+from rpsr.io.json_lines import write_json_lines
 from rpsr.io.records import Floats
 from rpsr.models.as_model import as_pomdp, wrong_type
 from rpsr.models.pomdp import POMDP
@@ -63,7 +66,8 @@ class Certificate:
 
     def save(self, path: str | Path) -> int:
         """Write it, compressed if the name ends in `.gz`; returns the bytes of its text."""
-        return write_lines(path, self.header, self.lines)
+        lines = ({kind: line} for kind, line in self.lines)
+        return write_json_lines(path, chain([self.header], lines))
 
 
 def certify(
@@ -163,6 +167,7 @@ def _certificate(
     proven, lines = lower_lines(model, scales, plan)
     lower, upper = float_below(proven), None
     header: dict[str, Any] = {
+        "schema": SCHEMA,
         "version": __version__,
         "model": {
             "name": pomdp.name,
@@ -201,35 +206,33 @@ def lower_lines(
     vectors = _family(model, solution, scales)
     lowered = _lowered_together if model.discount < 1 else _lowered_apart
     vectors = lowered(LowerCheck(model, scales), vectors)
-    begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
-    at_start = sum((chance * vectors[0].values[s] for s, chance in begin), Fraction(0))
+    at_start = model.at_start(vectors[0].values)
     return at_start / scales.values, [("vector", list(v)) for v in vectors]
 
 
-def _slacks(check: LowerCheck, vectors: list[Vector]) -> Iterator[list[int]]:
-    least = least_value(vectors)
-    return (list(check.slack(vectors, k, least)) for k in range(len(vectors)))
+def _excesses(check: LowerCheck, vectors: list[Vector]) -> Iterator[list[Fraction]]:
+    """For each vector and state, by how much it exceeds its backup, in the units of values."""
+    for k, vector in enumerate(vectors):
+        steps = zip(check.slack(vectors, k), check.backups[vector.action], strict=True)
+        yield [Fraction(-slack, step.unit) for slack, step in steps]
 
 
 def _lowered_together(check: LowerCheck, vectors: list[Vector]) -> list[Vector]:
     """All vectors, lowered by one number: a fall by c gains (1 - discount) c everywhere."""
-    discount, unit = check.model.discount, check.scales.model
-    worst = min(min(slack) for slack in _slacks(check, vectors))
-    gain = (discount.denominator - discount.numerator) * unit
-    fall = max(0, -(worst // gain))
+    worst = max(max(excesses) for excesses in _excesses(check, vectors))
+    fall = max(0, math.ceil(worst / (1 - check.discount)))
     return [v._replace(values=[value - fall for value in v.values]) for v in vectors]
 
 
 def _lowered_apart(check: LowerCheck, vectors: list[Vector]) -> list[Vector]:
     """Without a discount: each number is lowered below its backup, until all are."""
-    unit = check.scales.model
     for _ in range(SWEEPS):
         settled, fresh = True, list[Vector]()
-        for vector, slacks in zip(vectors, _slacks(check, vectors), strict=True):
+        for vector, excesses in zip(vectors, _excesses(check, vectors), strict=True):
             values = list(vector.values)
-            for s, slack in enumerate(slacks):
-                if slack < 0 or (slack == 0 and values[s] > 0):
-                    values[s] -= -slack // unit + 1
+            for s, excess in enumerate(excesses):
+                if excess > 0 or (excess == 0 and values[s] > 0):
+                    values[s] -= math.floor(excess) + 1
                     settled = False
             fresh.append(vector._replace(values=values))
         if settled:

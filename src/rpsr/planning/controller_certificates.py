@@ -9,8 +9,9 @@ from typing import Any
 
 from rpsr._version import __version__
 from rpsr.certificates.exact_model import ExactModel
-from rpsr.certificates.reading import write_lines
+from rpsr.certificates.reading import SCHEMA
 from rpsr.errors import ModelError
+from rpsr.io.json_lines import write_json_lines
 from rpsr.models.pomdp import POMDP
 from rpsr.planning.value.controllers import FiniteStateController
 
@@ -30,7 +31,7 @@ class ControllerCertificate:
 
     def save(self, path: str | Path) -> int:
         """Write it, compressed if the name ends in `.gz`; returns the bytes of its text."""
-        return write_lines(path, self.header, [("controller", self.line)])
+        return write_json_lines(path, [self.header, {"controller": self.line}])
 
 
 def certify_controller(controller: FiniteStateController, pomdp: POMDP) -> ControllerCertificate:
@@ -52,8 +53,9 @@ def certify_controller(controller: FiniteStateController, pomdp: POMDP) -> Contr
             f"{pomdp.name}: the controller's exact values have too many digits for a certificate; "
             "use a controller with fewer nodes"
         )
-    begin = [(s, chance) for s, chance in enumerate(model.start) if chance]
-    value = sum((chance * values[controller.first, s] for s, chance in begin), Fraction(0))
+    value = model.at_start(
+        [values.get((controller.first, s), Fraction(0)) for s in range(len(model.states))]
+    )
     listed = [
         [str(values[k, s]) if (k, s) in values else None for s in range(len(model.states))]
         for k in range(len(controller))
@@ -68,6 +70,7 @@ def certify_controller(controller: FiniteStateController, pomdp: POMDP) -> Contr
         "values": listed,
     }
     header = {
+        "schema": SCHEMA,
         "version": __version__,
         "model": {"name": pomdp.name, "digest": pomdp.digest},
         "lines": {"controller": 1},

@@ -243,10 +243,9 @@ def _raised_together(check: UpperCheck, covers: Covers) -> bool:
             points[i].values[a] += _lacking(check, i, a, covers)
         short = Fraction(0)
         for i, a in ahead:
-            unit = check.unit(i, a)
-            lacking = check.needed(i, a, covers[i, a]) - points[i].values[a] * unit
+            lacking = check.needed(i, a, covers[i, a]) - points[i].values[a] * check.unit
             if lacking > 0:
-                short = max(short, Fraction(lacking, unit * mass[i]))
+                short = max(short, Fraction(lacking, check.unit * mass[i]))
         if short == 0:
             return True
         # Remainders and stretched weights need a little more.
@@ -275,7 +274,7 @@ def _raised_apart(check: UpperCheck, covers: Covers) -> bool:
 
 def _lacking(check: UpperCheck, i: int, action: int, covers: Covers) -> int:
     """By how much a point's number is too low."""
-    needed = -(-check.needed(i, action, covers[i, action]) // check.unit(i, action))
+    needed = -(-check.needed(i, action, covers[i, action]) // check.unit)
     return max(0, needed - check.points[i].values[action])
 
 

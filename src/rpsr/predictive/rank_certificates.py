@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rpsr._version import __version__
-from rpsr.certificates.reading import write_lines
+from rpsr.certificates.reading import SCHEMA
 from rpsr.errors import ModelError
+from rpsr.io.json_lines import write_json_lines
 from rpsr.models.as_model import as_pomdp
 from rpsr.models.pomdp import POMDP
 from rpsr.predictive.rank.certify import certified_core
@@ -35,17 +36,18 @@ def save_rank_certificate(
     model is known only in floats, or if no basis in rationals is found.
     """
     pomdp = as_pomdp(pomdp)
-    lines = [("rank", _line(pomdp, kind, seed)) for kind in kinds]
+    lines = [_line(pomdp, kind, seed) for kind in kinds]
     header: dict[str, Any] = {
+        "schema": SCHEMA,
         "version": __version__,
         "model": {"name": pomdp.name, "digest": pomdp.digest},
         "lines": {"rank": len(lines)},
     }
-    for _, line in lines:
+    for line in lines:
         header[f"{line['kind']}_rank"] = line["rank"]
         if line["kind"] == "psr":
             header["accurate"] = all(line["inside"])
-    return write_lines(path, header, lines)
+    return write_json_lines(path, [header, *({"rank": line} for line in lines)])
 
 
 def _line(pomdp: POMDP, kind: str, seed: int) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
     @property
     def floats(self) -> tuple[float | None, float | None]:
         """The bounds as floats."""
-        from rpsr.certificates.reading import float_above, float_below
+        from rpsr.io.float_bounds import float_above, float_below
 
         lower, upper = self
         return (
