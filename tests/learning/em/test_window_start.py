@@ -17,7 +17,7 @@ def test_states_are_sequences_of_kinds_whose_rewards_they_know():
     log = Encoded.of(memory_log(3, 300, 20, seed=0, symbols=3))
     start = window_start(log, np.array([0, 1, 2]), 3, 27)
     assert (start.size, start.end) == (27, -1)
-    # nine sequences pay for action 0, nine for action 1; a start is smoothed by half a count
+    # nine sequences pay for action 0, nine for action 1; a start is smoothed a little
     for action in (0, 1):
         assert np.sum(start.means[action] > 0.9) == 9
         assert np.sum(start.means[action] < 0.1) == 18
@@ -32,6 +32,14 @@ def test_moves_shift_the_sequence():
     start = window_start(log, np.array([0, 1]), 3, 8)
     assert np.all(np.sum(start.moves > 0.3, axis=2) == 2)
     assert np.all(np.sum(start.moves > 0.3, axis=1) == 2)
+
+
+def test_states_with_few_steps_move_like_others():
+    """Nine steps for each of 64 states and 2 actions: smoothing must not outweigh them."""
+    log = Encoded.of(memory_log(6, 200, 12, seed=0))
+    start = window_start(log, np.array([0, 1]), 6, 64)
+    assert start.size == 64
+    assert np.sort(start.moves, axis=2)[..., -2:].sum(axis=2).mean() > 0.8
 
 
 def test_a_task_that_ends_moves_to_its_end():
