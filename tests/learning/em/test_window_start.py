@@ -17,7 +17,7 @@ def test_states_are_sequences_of_kinds_whose_rewards_they_know():
     log = Encoded.of(memory_log(3, 300, 20, seed=0, symbols=3))
     start = window_start(log, np.array([0, 1, 2]), 3, 27)
     assert (start.size, start.end) == (27, -1)
-    # nine sequences pay for action 0, nine for action 1; a start is smoothed by half a count
+    # nine sequences pay for action 0, nine for action 1; a start is smoothed a little
     for action in (0, 1):
         assert np.sum(start.means[action] > 0.9) == 9
         assert np.sum(start.means[action] < 0.1) == 18

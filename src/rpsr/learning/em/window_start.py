@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from rpsr.io.records import Ints
-from rpsr.learning.em.fitted_pomdp import Encoded, FittedPOMDP, maximise
-from rpsr.learning.em.starts import SMOOTHING
+from rpsr.learning.em.fitted_pomdp import Encoded, FittedPOMDP, Prior, maximise
 from rpsr.learning.forgotten import sequences
 
 
@@ -19,7 +18,8 @@ def window_start(log: Encoded, kind_of: Ints, length: int, most: int) -> FittedP
     """A state for each sequence of `length` kinds of observations in the log.
 
     kind_of (O,): the kind of each observation. None if there would be more than `most` states. Only
-    steps after a whole sequence count; an episode starts in a state of an average step.
+    steps after a whole sequence count; an episode starts in a state of an average step. The moves
+    from a state are smoothed by one step in all: it may have few, and EM can leave it.
     """
     actions, observations, payoffs = log.steps.T
     episode = np.repeat(np.arange(len(log.terminated)), np.diff(log.offsets))
@@ -43,4 +43,4 @@ def window_start(log: Encoded, kind_of: Ints, length: int, most: int) -> FittedP
     np.add.at(counts[1], (actions[steps], before, after), 1.0)
     np.add.at(counts[2], (actions[steps], observations[steps], after), 1.0)
     np.add.at(counts[3], (payoffs[steps], before), 1.0)
-    return maximise(log, counts, SMOOTHING, end)
+    return maximise(log, counts, Prior(1 / n), end)
