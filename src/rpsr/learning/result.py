@@ -104,7 +104,7 @@ class Learned(Shown):
 
     @property
     def continued(self) -> str:
-        """The assumption about steps after the log's; empty if these hardly count."""
+        """What is assumed about steps after logged episodes; empty if these hardly count."""
         logged, discount = self.census.mean_length, self.model.discount
         ahead = 1.0 if discount is None else discount**logged
         if not self.census.cut_off or ahead < NEGLIGIBLE:
