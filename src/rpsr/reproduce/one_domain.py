@@ -99,7 +99,7 @@ class Experiment(Shown):
     psr_range: bounds on the POMDP's value of PSR-optimal policies, over an infinite horizon instead
     of `steps`; None if the PSR's plan is not certified.
     disagreement: the largest difference between the returns of the POMDP and of the R-PSR over all
-    episodes. same_episodes: whether POMDP-VI and R-PSR-VI took the same actions in all of them.
+    episodes. same_episodes: whether POMDP-VI and R-PSR-VI took the same actions in all episodes.
     """
 
     domain: str
