@@ -115,7 +115,7 @@ class FilteredStates:
 
 
 def sampler(system: POMDP | LinearModel) -> HiddenStates | FilteredStates:
-    """The simulator of a system."""
+    """The object that samples episodes of a system: states of a POMDP, or of a linear model."""
     return HiddenStates(system) if isinstance(system, POMDP) else FilteredStates(system)
 
 

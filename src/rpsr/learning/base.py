@@ -120,7 +120,7 @@ class Estimator(ABC):
         return filtered(self.fitted_, log)
 
     def score(self, X: Logs, y: object = None) -> float:
-        """`Diagnosis.score` on a log; higher is better."""
+        """How well `fitted_` predicts a log (`Diagnosis.score`); higher is better."""
         return self.judge(X).score
 
     def models(self) -> list[LinearModel]:

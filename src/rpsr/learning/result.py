@@ -36,8 +36,9 @@ class Learned(Shown):
     rewards. heldout: the accuracy of predictions on held-out episodes. psr_enough: whether a PSR
     would be enough, or None if the log is too short to test it. choice: the chosen plan and its
     alternatives, or None without planning. safe: that plan, a table's and the behaviour policy with
-    their promises; the table is followed if its lower bound is clearly higher; None likewise.
-    reasons: why that policy may fail, with advice; without a plan, only faults of the log.
+    their promises, or None without planning; the table is followed if its lower bound is clearly
+    higher. reasons: why the followed policy may fail, with advice; without a plan, only faults of
+    the log.
     """
 
     name: str
@@ -104,7 +105,7 @@ class Learned(Shown):
 
     @property
     def continued(self) -> str:
-        """The assumption about steps after the log's; empty if these hardly count."""
+        """What is assumed about steps after logged episodes; empty if these hardly count."""
         logged, discount = self.census.mean_length, self.model.discount
         ahead = 1.0 if discount is None else discount**logged
         if not self.census.cut_off or ahead < NEGLIGIBLE:

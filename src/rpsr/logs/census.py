@@ -28,7 +28,8 @@ class Census:
     """Counts of names (A,), (O,) and the range of rewards, over all chunks added.
 
     ended: the number of episodes that terminated. lengths: how many episodes have each number of
-    steps, without empty ones; last: the number of steps of the last of them.
+    steps, without empty ones; last: the number of steps of the last of these
+    episodes.
     """
 
     names: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])

@@ -94,7 +94,9 @@ class Corners:
             if self.start.shape != (k,):
                 raise InputError(f"start: read shape {self.start.shape}, expected ({k},)")
         if not 0 <= self.error < np.inf:
-            raise InputError(f"error: read {self.error}, expected a number of at least 0")
+            raise InputError(
+                f"the error of the points: read {self.error}, expected a finite number from 0"
+            )
 
     @property
     def dimension(self) -> int:

@@ -38,7 +38,10 @@ LARGEST_COEFFICIENT = 1e10 * LARGEST_REWARD
 class LinearModel(Shown):
     """A linear controlled model of dimension n with A actions and O observations.
 
-    kind: 'belief', 'psr', 'rpsr', ...; start (n,); normalizer (n,), the e above; rewards (n, A).
+    A state is a row vector x with x e = 1. The probability of an observation o after an action a is
+    x M[a, o] e, and the next state is x M[a, o] over this probability.
+
+    kind: 'belief', 'psr', 'rpsr', ...; start (n,); normalizer (n,): e; rewards (n, A).
     rounding: a bound on the error of a probability; one at or below it counts as impossible.
     reward_error: a bound on the error of an expected reward at a corner of the domain, beyond
     rounding to a float; planners' bounds allow for it.

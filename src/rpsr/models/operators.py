@@ -197,7 +197,7 @@ class Operators(ABC):
 
 @dataclass(frozen=True, eq=False)
 class DenseOperators(Operators):
-    """matrices (A, O, n, n)."""
+    """Operators as one dense array of matrices, (A, O, n, n)."""
 
     matrices: Floats
 
@@ -223,7 +223,7 @@ class DenseOperators(Operators):
 
 @dataclass(frozen=True, eq=False)
 class SparseOperators(Operators):
-    """process[a][o], sparse (n, n)."""
+    """Operators as sparse matrices (n, n): process[a][o]."""
 
     process: Process
 

@@ -111,9 +111,11 @@ def one_step(dimension: int, observations: int, corners: int = 0) -> float:
 
 
 def expectations(terms: Ints, entries: int) -> Floats:
-    """A bound on the error of expected values of this many outcomes, relative to sum |p q v|.
+    """A bound on the error of expected values, relative to sum_i |p_i q_i v_i|.
 
-    entries: the largest number of entries in a row of emissions.
+    p_i, q_i: the probabilities of the next state and of the observation of outcome i; v_i: its
+    value. terms: the numbers of outcomes. entries: the largest number of entries in a row of
+    observation probabilities.
     """
     return np.asarray((3 * terms + 2 * entries + 8) * UNIT, dtype=np.float64)
 

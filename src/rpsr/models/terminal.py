@@ -23,7 +23,7 @@ END = "end"
 
 
 def continuing(pomdp: POMDP) -> POMDP:
-    """Every action in an absorbing state starts the next episode."""
+    """The POMDP in which every action in an absorbing state starts the next episode."""
     pomdp = as_pomdp(pomdp)
     record, ends = pomdp.record, pomdp.absorbing
     if not ends.any():
@@ -47,9 +47,9 @@ def continuing(pomdp: POMDP) -> POMDP:
 
 
 def episodic(pomdp: POMDP) -> POMDP:
-    """Every `reset` leads to a new absorbing state with a new observation; both are named 'end'.
+    """The POMDP whose resets lead to a new absorbing state, with an observation of its own.
 
-    The reward of a reset becomes its expectation over the states it led to.
+    Both are named 'end'. The reward of a reset becomes its expectation over the states it led to.
     """
     pomdp = as_pomdp(pomdp)
     record, resets = pomdp.record, pomdp.resets.reshape(-1)

@@ -23,7 +23,7 @@ SHARE = 0.1  # of the time left, for the bound on each side
 
 
 def has_cheap_plan(run: Run) -> bool:
-    """Whether there is one: the corners are known, and there is a discount and no horizon."""
+    """Whether a cheap plan exists: corners are known, and there is a discount and no horizon."""
     endless = getattr(run.planner, "horizon", None) is None
     return endless and run.model.domain.known and not undiscounted(run.model)
 

@@ -61,7 +61,7 @@ class Status(Enum):
     def reached_goal(self) -> bool:
         """Whether the goal was reached, rather than a limit.
 
-        Where no upper bound can be proven, the goal is to settle.
+        Where no upper bound can be proven, the goal is that further backups change nothing.
         """
         return self.certified or self in (Status.EXACT, Status.HORIZON, Status.NO_UPPER_BOUND)
 

@@ -65,9 +65,12 @@ class Core(Shown):
     blocks (S,): states merged before the search; may be finer than `labels`.
     rewards_inside (A,): whether R[:, a] lies in the span: the accuracy condition per action.
     certified: decided in exact arithmetic; then `error_probability` bounds the probability that the
-    true rank is higher, 0 meaning certainty. margin: see above. leak: the measured distance by
-    which operators move the span of Q out of itself. error: |(I - P) Q|, with P the projection on
-    the exact span; a proven bound for bases of blocks and of rationals, else an estimate.
+    true rank is higher, 0 meaning certainty. margin: how clear the choice of members is in floats:
+    the smallest direction kept and the largest dropped, or, if certified, the smallest sine of the
+    angle between a member and those before it and the largest distance of an extension from the
+    span. leak: the measured distance by which operators move the span of Q out of itself. error:
+    |(I - P) Q|, with P the projection on the exact span; a proven bound for bases of blocks and of
+    rationals, else an estimate.
     seconds: the time of the search.
     """
 

@@ -156,7 +156,10 @@ def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Wal
 
 
 def behaviour(cycle: list[int], last: int) -> str:
-    """The behaviour of a policy that repeats these cells, in words."""
+    """What a policy in load/unload does, in words.
+
+    cycle: the positions of the cart that it repeats indefinitely. last: the last position.
+    """
     places = set(cycle)
     if {0, last} <= places:
         return "moves back and forth between the ends"

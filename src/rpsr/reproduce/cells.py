@@ -36,7 +36,7 @@ class JudgedCell:
 
     @property
     def several(self) -> bool:
-        """Whether the returns of optimal policies differ."""
+        """Whether policies that are optimal for the model have different returns in this cell."""
         return self.high - self.low > SAME
 
 

@@ -96,9 +96,10 @@ class Experiment(Shown):
     """The experiment's numbers for one domain; every field is plain JSON.
 
     estimates: one for each of `POLICIES` by each of `MODELS`. plans: one for each of `MODELS`.
-    psr_range: infinite horizon, not `steps`; None if the PSR's plan is not certified.
+    psr_range: bounds on the POMDP's value of PSR-optimal policies, over an infinite horizon instead
+    of `steps`; None if the PSR's plan is not certified.
     disagreement: the largest difference between the returns of the POMDP and of the R-PSR over all
-    episodes. same_episodes: whether POMDP-VI and R-PSR-VI took the same actions in all of them.
+    episodes. same_episodes: whether POMDP-VI and R-PSR-VI took the same actions in all episodes.
     """
 
     domain: str
@@ -200,8 +201,8 @@ def experiment(
 ) -> Experiment:
     """Run the paper's experiment on a POMDP, at its own discount, which must be below 1.
 
-    given: the POMDP, or its `Planned`. planner: exact value iteration to 1e-8 by default. progress:
-    called with the name of each stage as it begins.
+    given: the POMDP, or its models and plans if they are already made (`Planned`). planner: exact
+    value iteration to 1e-8 by default. progress: called with the name of each stage as it begins.
     """
     tell = progress or _silent
     planned = given if isinstance(given, Planned) else Planned.of(given, planner, progress)

@@ -94,8 +94,8 @@ class EMRPSR(Estimator):
     plan on; `candidates_`, of which these are the first; and `reward_family_`.
 
     discount: of the model. states: the number of states, or 'auto', by held-out episodes. rewards:
-    their family; 'none' learns states from observations alone; 'auto' is that if the log's rewards
-    are a function of action and observation (`reward_families`), else categorical if there are few
+    their family; 'none' learns states from observations alone; 'auto' is 'none' if action and
+    observation determine the log's rewards (`reward_families`), else categorical if there are few
     values, else Gaussian. search, fitting, choosing: see `settings`. enough: a number of visits
     that is always enough for an action in a state to be known. seed: the random seed. device: where
     EM runs, 'cpu', 'gpu' (the extra `gpu`) or 'auto', a GPU for a large log if there is one; a log

@@ -92,7 +92,7 @@ class Encoded:
 
     @cached_property
     def by_action(self) -> Floats:
-        """Whether each payoff is one of each action, (A, J)."""
+        """Whether a payoff belongs to an action, 1 or 0, (A, J)."""
         return (np.arange(self.sizes[0])[:, None] == self.payoff_actions).astype(np.float64)
 
     @cached_property

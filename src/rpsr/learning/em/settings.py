@@ -43,8 +43,9 @@ class Fitting:
     """How to fit a POMDP.
 
     prior: the Dirichlet count. sparsity: subtracted from every count while merging and
-    refitting, so that small probabilities become 0. iterations: of EM, from a start; refitting,
-    polishing: of EM on all episodes, the latter by likelihood alone.
+    refitting, so that small probabilities become 0. iterations: how many iterations of EM
+    a start gets. refitting, polishing: how many follow on all episodes, with the prior and then by
+    likelihood alone.
     """
 
     prior: float = 0.02

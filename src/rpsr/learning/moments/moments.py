@@ -192,7 +192,9 @@ def _check(plan: WindowPlan, nodes: Ints, stats: Ints) -> None:
     if stats.shape != (int(plan.rows.max()) + 1, n_actions, plan.features, 4):
         raise ValueError(f"sums of shape {stats.shape} for actions are not those of its plan")
     if nodes.dtype != np.int64 or stats.dtype != np.int64:
-        raise TypeError(f"sums of type {nodes.dtype} and {stats.dtype}, expected integers")
+        raise TypeError(
+            f"`nodes` and `stats` have types {nodes.dtype} and {stats.dtype}, expected int64"
+        )
     if plan.behaviour not in BEHAVIOURS or not (
         0 < plan.scale < np.inf and np.isfinite(plan.centre)
     ):

@@ -42,7 +42,7 @@ class WindowPlan:
     """The contents of moments: words for tests and for histories, and the weights of actions.
 
     tests: words, closed under prefixes; each followed by zeta is an intent.
-    reward_tests: those of the tests that are intents with each action, too.
+    reward_tests: those of the tests that are also followed by each action, as intents.
     histories: words, closed under suffixes; features are a constant, the start, and these.
     centre, scale: of rewards; scale is a power of two, at least the largest |reward - centre|.
     behaviour: where propensities come from. policies: tables of `shrunk_policy`, for 'estimated'.

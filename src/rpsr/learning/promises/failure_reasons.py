@@ -134,7 +134,9 @@ class MoreData(Reason):
         "the log is short for its model: the log-likelihood of models of resampled logs is lower "
         "by {loss:.2g} nats per held-out step"
     )
-    ADVICE = "record more episodes; a much longer log would raise it by about as much"
+    ADVICE = (
+        "record more episodes; a much longer log would raise the log-likelihood by about as much"
+    )
 
     loss: float
     stderr: float

@@ -60,8 +60,8 @@ class Promise:
     with probability `level`, under the assumptions of the method. least, most: the returns that the
     log's range of rewards allows at all. models: how many models the method used; in_models: the
     lowest and highest value in these, or None; in_fits: the same in those among them that were
-    fitted to the whole log. reason: why the models were not used, or empty; gap: what the log does
-    not show, if that is the reason.
+    fitted to the whole log. reason: why the models were not used, or empty; gap: the
+    interaction that the log hardly shows, if that is the reason; else None.
     """
 
     value: float | None

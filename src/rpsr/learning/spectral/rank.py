@@ -48,9 +48,11 @@ def rank_cut(singular_values: Floats, noise: float) -> int:
 
 @dataclass(frozen=True)
 class Trial:
-    """A rank on the held-out log: mean score, log-likelihood, error of rewards.
+    """The accuracy of the model of one rank on held-out episodes.
 
-    behind: the best score minus this, per step, and stderr: its standard error.
+    score: the mean over steps. loglik: the mean log-likelihood of an observation. reward_rmse: the
+    root mean squared error of expected rewards. behind: the best score of all ranks minus this one.
+    stderr: the standard error of `behind`.
     """
 
     rank: int

@@ -27,10 +27,10 @@ MOST = 200_000  # pairs of a node and a corner
 
 
 def ending_cycles(process: CornerProcess, clock: Clock) -> ValueFunction:
-    """Vectors at the corners (K, k) of policies that end, with proven values.
+    """Proven values of repeated sequences of actions that end the task, at the corners, (K, k).
 
-    They hold at corners that the start may lead to; others have their least value. A `ModelError`
-    if no sequence ends.
+    They hold at corners that can be reached from the start. Every other corner has the least value
+    of those, which proves nothing. A `ModelError` if no tried sequence ends the task.
     """
     moves, n_actions, k = transitions(process), len(process.rewards), process.k
     rng = np.random.default_rng(0)

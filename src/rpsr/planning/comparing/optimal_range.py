@@ -38,7 +38,8 @@ _EXACT = 1e-9  # of the scale of values
 class OptimalRange:
     """Bounds (low, high) on the least and on the greatest value over optimal policies.
 
-    states: the number of pairs of states explored. complete: whether these are all.
+    states: the number of pairs of states explored, one of each model. complete: whether no pair is
+    left.
     """
 
     least: tuple[float, float]

@@ -28,8 +28,8 @@ class ValueIteration(ResumablePlanner):
     at the start (`Relative`); by default 1e-9 of the range of values (see `precision`).
     time_limit: in seconds. memory_limit: in bytes.
     max_iterations: backups, or passes of branch and bound.
-    faces: prove it only on faces, the states that can follow an interaction; a look-ahead covers
-    the rest (see `faces`). If None, the planner decides.
+    faces: prove the precision on faces only, the states that can follow an interaction; a
+    look-ahead covers the rest (see `faces`). If None, the planner decides.
     """
 
     name = "vi"

@@ -30,7 +30,8 @@ class Answers:
 
     best: the solution with the largest lower bound; None before the first one. upper: the smallest
     upper bound, and `upper_by` its planner. iterations: of all planners that have ended. stand_in:
-    whether `best` is one. first_upper: what the search with a first upper bound says about it.
+    whether the next solution replaces `best`, whatever its bound. first_upper: facts on the first
+    upper bound of the search, as in `Solution.extras`; None if no planner has given them.
     """
 
     run: Run

@@ -164,7 +164,10 @@ class Reachable(BasePlanner):
     def planned(
         self, run: Run, graph: ReachableGraph, clock: Clock, stopped: Status | None = None
     ) -> Solution:
-        """The plan on a graph; stopped: why it is not complete, if that is known before."""
+        """The plan on a graph of reachable states.
+
+        stopped: the reason why the graph or the plan is known to be incomplete beforehand, or None.
+        """
         model, steps, size = run.model, self.horizon, len(graph.states)
         discount = planning_discount(model, steps)
         if steps is None:

@@ -43,9 +43,10 @@ EDGE = 7  # numbers that describe an edge while the graph is built
 
 @dataclass(frozen=True, eq=False)
 class Edges:
-    """E possible outcomes, as parallel arrays (E,); shift is None where the domain is unknown.
+    """The E edges of a graph of states: possible outcomes of actions, as parallel arrays (E,).
 
-    moved: the largest displacement of a coordinate of the reached state by merging.
+    moved: how far merging displaced the reached state, in its largest coordinate. shift: the same
+    displacement as weights of corners, in the 1-norm; None if the corners are unknown.
     """
 
     source: Ints

@@ -200,7 +200,7 @@ class StagedPolicy(Shown, Policy):
 
     @property
     def memory(self) -> Floats:
-        """The memory of the filter, then the number of steps left."""
+        """One vector: the memory of the filter, followed by the number of steps left."""
         return np.append(self._filter.memory, float(self._left))
 
     def reset(self) -> None:

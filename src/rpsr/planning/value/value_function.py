@@ -67,7 +67,7 @@ class ValueFunction:
 
     @property
     def held(self) -> Floats | PartialVectors:
-        """The vectors as they are held: all numbers, (K, n), or only those of their parts."""
+        """The vectors as they are stored: (K, n), or without the value that most states share."""
         return self.vectors
 
     @property

@@ -41,8 +41,8 @@ def plot_value_function(solution: Solution, corners: POMDP | tuple[str, ...] = (
     k = values.shape[1]
     if k not in (2, 3):
         raise ModelError(
-            f"the model has {k} corners; a value function is drawn for 2 or 3, and plot_simplex "
-            "draws it for any three states"
+            f"the value function cannot be drawn: the model has {k} corners (states of its POMDP), "
+            "expected 2 or 3; plot_simplex draws it for any three states"
         )
     return (_segment if k == 2 else _triangle)(solution, values, names)
 
