@@ -187,9 +187,9 @@ def test_a_native_file_keeps_everything(make, most, tmp_path, monkeypatch):
 
 def test_a_core_of_another_model_is_refused():
     core = find_core(build("loadunload"), "psr")
-    with pytest.raises(InputError, match="read a psr core of 10 states"):
+    with pytest.raises(InputError, match="read a psr core of a POMDP with 10 states, expected a"):
         rpsr(build("loadunload"), core=core)
-    with pytest.raises(InputError, match="read a psr core of 10 states"):
+    with pytest.raises(InputError, match="read a psr core of a POMDP with 10 states, expected a"):
         psr(build("tiger"), core=core)
     other = build("loadunload").record
     swapped = POMDP(

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from rpsr.cli.shared.objectives import GOAL_HELP
 from rpsr.cli.shared.options import Discount, Json, Normalize, Source, at_least, whole
 from rpsr.cli.shared.output import print_facts, print_json, print_table
 
@@ -19,12 +20,11 @@ def almost_sure(
     *,
     goal: Annotated[
         str,
-        Parameter(
-            help="The states to reach: names of states, labels of the file or observations, "
-            "separated by commas; !NAME means all other states."
-        ),
+        Parameter(help=GOAL_HELP),
     ],
-    avoid: Annotated[str | None, Parameter(help="States never to enter, as for --goal.")] = None,
+    avoid: Annotated[
+        str | None, Parameter(help="What never to reach, given as for --goal.")
+    ] = None,
     limit: Annotated[
         int,
         Parameter(

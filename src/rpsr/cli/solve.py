@@ -276,7 +276,10 @@ def solve(
             "file are lower bounds"
         )
     if json and solution.status is Status.STALLED:  # else the facts say so
-        note("the gap hardly narrowed within a minute; set --time-limit to plan for longer")
+        note(
+            "the gap between the bounds hardly narrowed within a minute; set --time-limit to plan "
+            "for longer"
+        )
     if not solution.compiled:
         note(
             f"compiling kernels took {solution.compile_seconds:.1f} s of the time and is not "

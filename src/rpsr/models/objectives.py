@@ -103,8 +103,8 @@ def reach(
 ) -> Objective:
     """The largest probability of reaching a goal, without entering `avoiding` before.
 
-    goal, avoiding: names or indices of states, labels of the file, or observations. within: the
-    number of steps, by default any number.
+    goal, avoiding: names or indices of states, labels of a PRISM or DRN file, or observations.
+    within: the number of steps, by default any number.
     """
     return Objective("probability", goal, avoiding, within)
 

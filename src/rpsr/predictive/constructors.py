@@ -121,8 +121,11 @@ def _core_of(
     if not isinstance(core, Core):
         return given_core(pomdp, kind, core)
     if core.kind != kind or len(core.basis) != len(pomdp.states):
-        expected = f"expected a {kind} core of {len(pomdp.states)} states"
-        raise InputError(f"core: read a {core.kind} core of {len(core.basis)} states, {expected}")
+        made, size = f"{core.kind} core of a POMDP with {len(core.basis)} states", len(pomdp.states)
+        raise InputError(
+            f"core: read a {made}, expected a {kind} core of {pomdp.name}, with {size} states; "
+            "leave out core to have one found"
+        )
     if not np.array_equal(outcomes_of(pomdp, core.members), core.outcomes):
         raise InputError(
             f"core: read a core of another model, whose outcomes differ from those of {pomdp.name}"

@@ -129,7 +129,7 @@ def walk_from(pomdp: POMDP, policy: Policy, state: int, psr: LinearModel) -> Wal
     while (moment := (state, *np.round(policy.memory, 9).tolist())) not in seen:
         if len(cells) == _LONGEST:
             raise ModelError(
-                f"from {start}, the policy did not reach a cycle within {_LONGEST} steps"
+                f"from {start}, the policy did not repeat itself within {_LONGEST} steps"
             )
         seen[moment] = len(cells)
         action = policy.act()

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from rpsr.models import POMDP, LinearModel
     from rpsr.models.objectives import Objective
 
-_SET = (
-    "names of states, labels of the file or observations, separated by commas; !NAME means all "
-    "other states"
+GOAL_HELP = (
+    "What to reach: names of states, labels of a PRISM or DRN file, or observations, separated by "
+    "commas; !NAME means all states but NAME."
 )
 
 
@@ -24,10 +24,8 @@ _SET = (
 class GoalOptions:
     """The objective, instead of the discounted sum of rewards, in any number of steps."""
 
-    goal: Annotated[str | None, Parameter(help=f"The states to reach: {_SET}.")] = None
-    avoid: Annotated[str | None, Parameter(help="States never to enter, named as for --goal.")] = (
-        None
-    )
+    goal: Annotated[str | None, Parameter(help=GOAL_HELP)] = None
+    avoid: Annotated[str | None, Parameter(help="What never to reach, given as for --goal.")] = None
     maximise: Annotated[
         Literal["probability", "reward"] | None,
         Parameter(

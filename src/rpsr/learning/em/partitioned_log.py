@@ -112,7 +112,8 @@ class Views:
 def _check_size(episodes: int, steps: int) -> None:
     """Refuse a log that is too small to hold out episodes."""
     if episodes < 2 or steps == 0:
-        raise DataError(f"read {counted(episodes, 'episode')}, expected at least 2, with steps")
+        read = f"read {counted(episodes, 'episode')} with {counted(steps, 'step')} in all"
+        raise DataError(f"{read}, expected at least 2 episodes and a step")
 
 
 @dataclass(frozen=True, eq=False)
