@@ -3,7 +3,8 @@
 A call of the compiler cannot be stopped for seconds at worst. So the thread that needs a kernel
 waits for another one that compiles it, and stops waiting at its cutoff or on Ctrl-C. The compiler
 then ends before its next pass, and what it has compiled by then is in the cache. A pass that is
-under way goes on: the process ends after it. Past the cutoff, kernels are only loaded from disk.
+under way cannot be stopped: the process ends after it. Past the cutoff, kernels are only loaded
+from disk.
 
 The compiler signals when it begins and ends to compile a kernel, and before every pass. A kernel
 that calls another also compiles that one, in the same thread. Importing this module imports numba:

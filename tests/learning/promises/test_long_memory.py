@@ -49,7 +49,7 @@ def test_the_reason_is_reported_with_a_plan():
 @pytest.mark.parametrize(
     ("shown", "most", "advice"),
     [
-        (0.25, 90, "cannot show so many states: 25% of its steps"),
+        (0.25, 90, "cannot show 128 states: 25% of its steps"),
         (0.95, 90, "allow more than 90 states (search.most of EMRPSR)"),
         (0.95, 128, "try another --estimator, such as em"),
         (0.95, None, "try another --estimator, such as em"),

@@ -91,7 +91,7 @@ def print_lines(lines: Iterable[str]) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line for people on standard error; if nobody can read it, the work goes on."""
+    """Print a line for people on standard error; the work continues if nobody can read it."""
     try:
         print(f"rpsr: {printable(text)}", file=sys.stderr)
     except OSError:  # its reader has gone, or the disk that keeps it is full

@@ -52,9 +52,10 @@ class LongMemory(Reason):
         """The remedy, in a clause."""
         if self.shown < SHOWN:
             return (
-                f"record more episodes; this log cannot show so many states: {self.shown:.0%} of "
-                "its steps follow observations that, with the same action, occur at least "
-                f"{TIMES} times (at least about {self.needed:,} steps are needed)"
+                f"record more episodes; this log cannot show {self.states:,} states: "
+                f"{self.shown:.0%} of its steps follow observations that, with the same "
+                f"action, occur at least {TIMES} times (at least about {self.needed:,} steps are "
+                "needed)"
             )
         log = "the log shows such histories often enough"
         if self.most is not None and self.states > self.most:

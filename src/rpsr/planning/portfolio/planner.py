@@ -6,8 +6,8 @@
    and solved exactly.
 3. `vi`, if there are at most `MOST_CORNERS` corners. It has a small part of the time, and more as
    long as its passes promise to prove its precision soon. Its value function holds at every belief.
-4. `sarsop`, for the rest of the time. It begins with the vectors of `vi`, unless they are so many
-   that it would mostly compare them.
+4. `sarsop`, for the rest of the time. It begins with the vectors of `vi` if there are at most
+   `MOST_VECTORS`: with more, it would mostly compare them.
 
 Every planner proves its bounds by itself, so the largest lower bound and the smallest upper bound
 of all hold together, and the policy is that of the largest lower bound (see `answers`).
